@@ -19,7 +19,14 @@ from sinks.engine.flow_status import age_of
 from sinks.engine.report import Report
 from sinks.every_kind.comparison import GroupSummary
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import (
+from sinks.failover.fenced_topics import doubtful_heartbeats, fenced_topics, is_copy
+from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
+from sinks.failover.open_transactions import Undecided, undecided
+from sinks.failover.preflight import counted_loss
+from sinks.failover.readiness_facts import GroupsUnseen, InStep, ReadinessFacts, losses_of, not_begun, untold
+from sinks.failover.scene import both_readers
+from sinks.failover.source_end_offsets import Positions
+from sinks.failover.uncopied_records import (
     Arrival,
     ArrivalMemory,
     ArrivalsSeen,
@@ -31,13 +38,6 @@ from sinks.failover.arrival import (
     with_ages,
     with_seen_ends,
 )
-from sinks.failover.fenced_topics import doubtful_heartbeats, fenced_topics, is_copy
-from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
-from sinks.failover.open_transactions import Undecided, undecided
-from sinks.failover.preflight import counted_loss
-from sinks.failover.readiness_facts import GroupsUnseen, InStep, ReadinessFacts, losses_of, not_begun, untold
-from sinks.failover.scene import both_readers
-from sinks.failover.source_end_offsets import Positions
 from sinks.faults import ItemFault, NoAnswer, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.kafka_cluster import KafkaCluster

@@ -21,9 +21,9 @@ from sinks.engine.report import Compared, Report
 from sinks.engine.status import Failing, FlowState, FlowStatus, as_far_as_known, silence
 from sinks.every_kind.controller import Controller, StreamFollower
 from sinks.every_kind.wishes import Wishes
-from sinks.failover.arrival import pairs_of
 from sinks.failover.preflight import NEVER_READ
 from sinks.failover.scene import both_readers
+from sinks.failover.uncopied_records import pairs_of
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble
 from sinks.kinds.offsets.controller import OffsetController

@@ -14,9 +14,9 @@ from confluent_kafka import TopicPartition as RdTopicPartition
 
 from bench.drill.source_load import Commits, Entry, Topic, name_of
 from bench.pair import BenchPair, remote
-from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.predicted_loss import predicted
+from sinks.failover.uncopied_records import arrivals
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Tail
 from sinks.kafka.ports.groups import Offsets

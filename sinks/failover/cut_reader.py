@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from sinks.failover.uncopied_records import ReadLimits, read_records
+from sinks.failover.record_matching import ReadLimits, read_records
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why

@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas, all_records
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fencing import Fence, NoAuthorizer
 from sinks.failover.scene import Scene
+from sinks.failover.uncopied_records import arrivals
 from sinks.failover.unreplicated import not_among
 from sinks.faults import NoAnswer, RightsMissing
 from sinks.flow_settings import FlowSettings

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from sinks.failover.uncopied_records import NEW_COPIES_LIMITS, content_of, new_copies, read_records
+from sinks.failover.record_matching import NEW_COPIES_LIMITS, content_of, new_copies, read_records
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Record, RecordReader, Stamp, Why

@@ -16,7 +16,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import (
+from sinks.failover.fenced_topics import fenced_topics, is_copy
+from sinks.failover.readiness_facts import untold
+from sinks.failover.record_matching import Behind, new_copies
+from sinks.failover.scene import Scene, copies_of
+from sinks.failover.source_end_offsets import EndOffsets
+from sinks.failover.uncopied_records import (
     ALL_THERE,
     Arrival,
     arrivals_at_takeover,
@@ -26,11 +31,6 @@ from sinks.failover.arrival import (
     unlisted,
     with_seen_ends,
 )
-from sinks.failover.fenced_topics import fenced_topics, is_copy
-from sinks.failover.readiness_facts import untold
-from sinks.failover.scene import Scene, copies_of
-from sinks.failover.source_end_offsets import EndOffsets
-from sinks.failover.uncopied_records import Behind, new_copies
 from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts

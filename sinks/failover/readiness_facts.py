@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sinks.failover.arrival import Arrival, ArrivalsSeen
 from sinks.failover.lost_before_copying import LostRecords
 from sinks.failover.open_transactions import Undecided
-from sinks.failover.uncopied_records import Pairs
+from sinks.failover.record_matching import Pairs
+from sinks.failover.uncopied_records import Arrival, ArrivalsSeen
 from sinks.flow_settings import Copier, FailoverRules
 from sinks.kafka.ports.cluster import Replicas
 from sinks.ledger.failover_record import FailoverRecord

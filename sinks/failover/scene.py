@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from sinks.every_kind.followed_log import EPOCHS_GROW_WITHIN_S, FollowedLog
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
 from sinks.failover.fence_proof import Proof, Waiting
 from sinks.failover.fenced_topics import check_names, fenced_topics
 from sinks.failover.journal import Journal
+from sinks.failover.uncopied_records import pairs_of, unlisted
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader

@@ -14,7 +14,6 @@ from functools import partial
 from sinks.background import Beside, begun
 from sinks.every_kind.absence import Absence
 from sinks.every_kind.controller import PassContext
-from sinks.failover.arrival import pairs_of
 from sinks.failover.lost_before_copying import (
     ANY_OFFSET,
     Lost,
@@ -27,7 +26,8 @@ from sinks.failover.lost_before_copying import (
     may_lose,
     merged,
 )
-from sinks.failover.uncopied_records import ReadLimits, read_records
+from sinks.failover.record_matching import ReadLimits, read_records
+from sinks.failover.uncopied_records import pairs_of
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import RecordReader, Why

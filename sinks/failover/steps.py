@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import Arrival, arrivals_at_takeover, still_drained, with_seen_ends
 from sinks.failover.fence_proof import (
     ELECTED_WITHIN_S,
     FenceBroken,
@@ -25,8 +24,9 @@ from sinks.failover.fencing import lift_fence, name_left, open_fence
 from sinks.failover.lost_before_copying import by_topic, lost_by_now, lost_number, unacknowledged
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
 from sinks.failover.predicted_loss import Prediction, counted, keep_moved_ends, predict
+from sinks.failover.record_matching import Pairs
 from sinks.failover.scene import POLL_INTERVAL_S, Scene, WaitLines
-from sinks.failover.uncopied_records import Pairs
+from sinks.failover.uncopied_records import Arrival, arrivals_at_takeover, still_drained, with_seen_ends
 from sinks.failover.unreplicated import WrittenSince, written_on_target
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later

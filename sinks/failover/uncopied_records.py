@@ -1,315 +1,460 @@
-"""Counts a partition's records that are not on the target yet: finds the target's last record on the source.
-
-MM2 keeps a partition's order. So the records behind the target's last record were not copied. Records are compared by
-timestamp, key and value. With `LogAppendTime` on the target they are compared without the timestamp. Transaction
-markers do not count.
-"""
+"""Compares the ends of both logs of each partition, to find records that are not on the target yet. Writes nothing."""
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 
+from sinks.failover.cut_reader import AsItWas
+from sinks.failover.record_matching import (
+    TAIL_RECORDS,
+    Behind,
+    Fingerprint,
+    Pairs,
+    ReadLimits,
+    behind,
+    behind_at_most,
+    compacted_on_a_side,
+    fingerprint_of,
+    first_since,
+    lacking,
+    read_records,
+    without_resent,
+)
 from sinks.kafka.ports.groups import LogRange
-from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Stamp, Why
+from sinks.kafka.ports.record_reader import RecordReader, Why
+from sinks.ledger.kept_divergences import divergences, takeover_ends
+from sinks.ledger.kept_end_offsets import UNSEEN_END, KnownPosition
+from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 
-# Reads stretches of partitions, and hands on each record with its partition.
+ARRIVAL_LIMITS = ReadLimits(most=200_000, seconds=60.0)
+"""Beyond these limits the count is reported as a minimum."""
+
+CLOCKS_DIFFER_MS = 10_000
+"""How far the clocks of two clusters may be apart."""
+
+LONG_TAIL_RECORDS = 2_000
+"""Records at the end of a copy that are compared where the source may have its last ones more than once."""
+
+WIDER = 8
+"""Factor by which the stretch grows when it held no record."""
 
 
-class ReadLimits(NamedTuple):
-    """`most`: records to read of one partition. `seconds`: for all partitions together."""
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How far the copy of one partition of the source is. `behind`: the records that have not arrived on the target.
+    `problem`: why that is unknown.
 
-    most: int
-    seconds: float
-
-
-def read_records(
-    reader: RecordReader,
-    spans: Mapping[TopicPartition, tuple[int, int | None]],
-    limits: ReadLimits,
-    take: Callable[[TopicPartition, Record], object],
-) -> dict[TopicPartition, Ending]:
-    """Returns how reading each stretch [start, stop) ended. Without a stop it ends with the log. Raises
-    ClusterUnreachable."""
-
-    def taker(where: TopicPartition) -> Callable[[Record], bool]:
-        def taken(record: Record) -> bool:
-            take(where, record)
-            return False
-
-        return taken
-
-    wanted = [Span(where, start, stop, limits.most, taker(where)) for where, (start, stop) in spans.items()]
-    endings = reader.scan(wanted, limits.seconds) if wanted else {}
-    return {span.where: ending for span, ending in endings.items()}
-
-
-TAIL_RECORDS = 16
-"""Records at the end of a log that are compared. Several, because neighbours may be equal."""
-
-
-class Fingerprint(NamedTuple):
-    """The parts of a record that are compared. `timestamp` in ms."""
-
-    offset: int
-    timestamp: int
-    appended: bool
-    digest: bytes
-
-
-def fingerprint_of(record: Record) -> Fingerprint:
-    hashed = hashlib.blake2b(digest_size=16)
-    for part in (record.key, record.value):
-        hashed.update(b"-" if part is None else len(part).to_bytes(8, "big") + part)
-    return Fingerprint(record.offset, record.timestamp, record.stamp is Stamp.APPEND, hashed.digest())
-
-
-def same(here: Fingerprint, there: Fingerprint) -> bool:
-    """Whether `there` is the copy of `here`. A copy has its original's timestamp, unless the target sets its own."""
-    timed = here.timestamp == there.timestamp or there.appended
-    return timed and here.digest == there.digest
-
-
-class Behind(NamedTuple):
-    """Records behind the target's last. `records`: their number, `exact` or an upper bound. The timestamp (ms) is that
-    of the first of them; `since` is its offset on the source."""
-
-    records: int
-    oldest: int | None
-    exact: bool
-    since: int | None = None
-
-
-def _rest(rest: Sequence[Fingerprint], *, exact: bool) -> Behind:
-    first = rest[0] if rest else None
-    return Behind(len(rest), first.timestamp if first else None, exact, first.offset if first else None)
-
-
-def behind(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, whole: bool = True) -> Behind | None:
-    """Returns what lies behind the target's last record; None if that record is not among the source's.
-
-    `source`: the source's records, to its end. `target`: the last records on the target. The last record may occur more
-    than once. Then the place counts where most of the records before it match as well. Of equal places the first
-    counts, so that the result is never too small. Not `whole`: the source has earlier records. Returns None also where
-    those may decide.
+    `positioned`: whether it is known how far the partition was copied. If not, `behind` counts all offsets of its log.
     """
-    if not target:
-        return _rest(source, exact=True)
-    candidates = [(_alike(source[: at + 1], target), at) for at, one in enumerate(source) if same(one, target[-1])]
-    if not candidates:
-        return None
-    most = max(alike for alike, _ in candidates)
-    if not whole and not _is_decided(candidates, most):
-        return None
-    best = [at for alike, at in candidates if alike == most]
-    rest = source[best[0] + 1 :]
-    return _rest(rest, exact=len(best) == 1)
 
-
-def _is_decided(candidates: Sequence[tuple[int, int]], most: int) -> bool:
-    """Whether earlier records cannot change the result: one place matches a whole window, and all others differ within
-    the records at hand."""
-    return most >= TAIL_RECORDS and sum(alike in (most, at + 1) for alike, at in candidates) == 1
-
-
-def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:
-    """Returns how many records at the ends of both are the same."""
-    pairs = zip(reversed(source), reversed(target), strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: same(*pair), pairs))
-
-
-def lacking(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> list[Fingerprint]:
-    """Returns records that the target lost between two neighbours of its last records. `source`, `target`: the last
-    records of both.
-
-    The neighbours must occur once among the source's: MM2 sends records again after a restart, and equal records stand
-    for each other.
-    """
-    here: dict[bytes, list[int]] = {}
-    for at, one in enumerate(source):
-        here.setdefault(one.digest, []).append(at)
-    places = [[at for at in here.get(copy.digest, ()) if same(source[at], copy)] for copy in target]
-    known = [found[0] if len(found) == 1 else None for found in places]
-    lost: list[Fingerprint] = []
-    for before, after in itertools.pairwise(known):
-        between = source[before + 1 : after] if before is not None and after is not None and before < after else ()
-        lost += [one for one in between if not any(same(one, copy) for copy in target)]
-    return lost
-
-
-def behind_at_most(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, before: int) -> Behind:
-    """Returns what can lie behind the target's last record, which the source lost. An upper bound.
-
-    Timestamps say nothing of it: producers set them, and their order is not that of the log. What lies behind the
-    newest record that both have is counted. Without such a record all of the source is, the `before` offsets that were
-    not read as well. The target's timestamps must be the source's.
-    """
-    for one in reversed(target):
-        if (at := next((at for at, here in enumerate(source) if same(here, one)), None)) is not None:
-            return _rest(source[at + 1 :], exact=False)
-    rest = _rest(source, exact=False)
-    since = None if rest.since is None else rest.since - before
-    return rest._replace(records=rest.records + before, since=since)
-
-
-# Finds records that MM2 resent after a restart: they look missing, but the target has them already.
-
-
-Pairs = Mapping[TopicPartition, TopicPartition]
-"""Partitions of the source with their copies."""
-
-
-def without_resent(
-    source: RecordReader, target: RecordReader, pairs: Pairs, found: Mapping[TopicPartition, Behind], limits: ReadLimits
-) -> dict[TopicPartition, Behind]:
-    """Counts again where the target has records as young as the first one that seems to be missing.
-
-    The copies must have the source's timestamps. Raises ClusterUnreachable, RightsMissing.
-    """
-    behind = {where: one for where, one in found.items() if one.records and one.oldest is not None}
-    there = first_since(target, {pairs[where]: one.oldest or 0 for where, one in behind.items()})
-    young = {where: one for where, one in behind.items() if pairs[where] in there}
-    if not young:
-        return dict(found)
-    here = first_since(source, {where: one.oldest or 0 for where, one in young.items()})
-    theirs, cut_there = read_fingerprints(target, {pairs[where]: there[pairs[where]] for where in young}, limits)
-    starts = {where: min(here.get(where, one.since or 0), one.since or 0) for where, one in young.items()}
-    ours, cut_here = read_fingerprints(source, starts, limits)
-    compacted, counted = compacted_on_a_side(source, target, pairs, young), {}
-    for where, one in young.items():
-        if where in cut_here or pairs[where] in cut_there:
-            counted[where] = one._replace(exact=False)
-            continue
-        exact = one.exact and where not in compacted
-        again = still_missing(ours[where], theirs[pairs[where]], one.since or 0, exact=exact)
-        # If none of them is there, MM2 resent nothing.
-        counted[where] = again if again.records < one.records else one
-    return {**found, **counted}
-
-
-def compacted_on_a_side(
-    source: RecordReader, target: RecordReader, pairs: Pairs, partitions: Collection[TopicPartition]
-) -> set[TopicPartition]:
-    """Returns partitions whose topic is compacted on the source or on the target."""
-    topics = source.compacted({where.topic for where in partitions})
-    copies = target.compacted({pairs[where].topic for where in partitions})
-    return {where for where in partitions if where.topic in topics or pairs[where].topic in copies}
-
-
-def still_missing(source: Sequence[Fingerprint], target: Iterable[Fingerprint], since: int, *, exact: bool) -> Behind:
-    """Returns the source's records from offset `since` on without a copy. Pure.
-
-    A record that the source has more than once counts as missing: one of its copies that was resent stands for no other
-    one. Then the number is an upper bound.
-    """
-    copies = {(one.timestamp, one.digest) for one in target}
-    times = Counter((one.timestamp, one.digest) for one in source)
-    left, exactly = list[Fingerprint](), exact
-    for one in source:
-        mark = (one.timestamp, one.digest)
-        if one.offset >= since and (mark not in copies or times[mark] > 1):
-            left.append(one)
-            exactly = exactly and mark not in copies
-    return _rest(left, exact=exactly)
-
-
-def first_since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Returns the first offset that is not older than the time. Partitions without one are left out."""
-    seen = reader.offsets_for_times([PartitionTime(where, at) for where, at in times.items()]).items
-    return {context.where: offset for context, offset in seen.items() if offset is not None}
-
-
-def read_fingerprints(
-    reader: RecordReader, starts: Mapping[TopicPartition, int], limits: ReadLimits
-) -> tuple[dict[TopicPartition, list[Fingerprint]], set[TopicPartition]]:
-    """Returns the records from there to the log's end, and partitions that were not read to their end.
-
-    Raises ClusterUnreachable, RightsMissing.
-    """
-    found: dict[TopicPartition, list[Fingerprint]] = {where: [] for where in starts}
-    ends = reader.ends(list(starts)).items
-    spans = {where: (start, ends[where].end) for where, start in starts.items() if where in ends}
-    endings = read_records(reader, spans, limits, lambda where, record: found[where].append(fingerprint_of(record)))
-    whole = {where for where, ending in endings.items() if ending.why in (Why.END, Why.STOP)}
-    return found, set(starts) - whole
-
-
-# Counts records that came to copies since a position and were not there before. Resent records count once.
-#
-# Reads the target alone. A resent record has the timestamp, key and value of an earlier copy. So the search covers
-# records that are as young as the oldest new one. Markers of transactions do not count.
-
-
-NEW_COPIES_LIMITS = ReadLimits(most=200_000, seconds=30.0)
-"""For each of the two readings. Records beyond these limits count as absent."""
-
-
-@dataclass
-class _Came:
-    """Records of one partition since `since`: contents, number, and which side set their timestamps."""
-
-    since: int
-    contents: set[int] = field(default_factory=set)
-    records: int = 0
-    oldest: int | None = None
-    stamps: set[Stamp] = field(default_factory=set)
+    where: TopicPartition
+    behind: Behind | None = None
+    problem: str | None = None
+    positioned: bool = True
 
     @property
-    def appended(self) -> bool:
-        return Stamp.APPEND in self.stamps
-
-    def take(self, record: Record) -> None:
-        self.stamps.add(record.stamp)
-        self.oldest = record.timestamp if self.oldest is None else min(self.oldest, record.timestamp)
-        self.records += 1
-        self.contents.add(content_of(record, timed=not self.appended))
-
-    def discard(self, record: Record) -> None:
-        self.contents.discard(content_of(record, timed=not self.appended))
+    def arrived(self) -> bool:
+        """Whether the last record of the source is certainly the last one on the target."""
+        return self.behind is not None and self.behind.records == 0 and self.behind.exact
 
 
-def content_of(record: Record, *, timed: bool) -> int:
-    """Returns a hash that identifies a record. Not `timed`: without the timestamp, because the target set it."""
-    return hash((record.timestamp if timed else None, fingerprint_of(record).digest))
+def pairs_of(
+    remote: Mapping[str, str], source: Mapping[str, int], topics: Iterable[str]
+) -> dict[TopicPartition, TopicPartition]:
+    """Returns the source partitions of these topics with their copies. `source`: partition counts."""
+    return {
+        TopicPartition(topic, number): TopicPartition(remote[topic], number)
+        for topic in topics
+        for number in range(source.get(topic, 0))
+    }
 
 
-def new_copies(
-    target: RecordReader,
-    since: Mapping[TopicPartition, int],
-    logs: Mapping[TopicPartition, LogRange],
-    limits: ReadLimits = NEW_COPIES_LIMITS,
-) -> dict[TopicPartition, int]:
-    """Counts by partition on the target, never too many. `since`: offsets of the positions; `logs`: where counting
-    ends.
+def unlisted(source: Mapping[str, int], topics: Iterable[str]) -> dict[TopicPartition, Arrival]:
+    """Returns a problem for each topic without listed partitions, for example where its metadata came with an error."""
+    return {
+        where: Arrival(where, problem="the source lists no partition of this topic")
+        for topic in topics
+        if not source.get(topic)
+        for where in [TopicPartition(topic, 0)]
+    }
 
-    Equal records count as one. Raises ClusterUnreachable, RightsMissing.
+
+def sharing(shared: Mapping[str, str], source: Mapping[str, int]) -> dict[TopicPartition, Arrival]:
+    """Returns a problem for each partition of the topics that share one name on the target.
+
+    `shared`: that name, by topic. `source`: partition counts.
     """
-    came = {where: _Came(max(start, logs[where].start)) for where, start in since.items() if start < logs[where].end}
-    spans = {where: (one.since, logs[where].end) for where, one in came.items()}
-    read_records(target, spans, limits, lambda where, record: came[where].take(record))
-    came = {where: one for where, one in came.items() if one.records}
-    starts = _starts(target, came, logs)
-    earlier = {where: (start, came[where].since) for where, start in starts.items() if start < came[where].since}
-    endings = read_records(target, earlier, limits, lambda where, record: came[where].discard(record))
-    unsure = {where for where, ending in endings.items() if ending.why not in (Why.END, Why.STOP)}
-    unsure |= {where for where, one in came.items() if where not in starts or len(one.stamps) > 1}
-    # Retention may have removed them as well.
-    unsure |= {where for where, start in starts.items() if 0 < logs[where].start >= start}
-    # Compaction may have removed earlier copies of records that are not visible any more.
-    again = {where for where, one in came.items() if one.records > len(one.contents)}
-    compacted = target.compacted({where.topic for where in again})
-    unsure |= {where for where in again if where.topic in compacted}
-    return {where: len(one.contents) for where, one in came.items() if where not in unsure}
+    return {
+        where: Arrival(where, problem=f"other topics of the source are {name} on the target, too")
+        for topic, name in shared.items()
+        for where in [TopicPartition(topic, number) for number in range(source.get(topic) or 1)]
+    }
+
+
+def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[TopicPartition, Arrival]:
+    """Returns, for each source partition, how many records the target lacks. Reads the target first, so that a record
+    that is copied meanwhile counts as missing.
+
+    `source` reads as MM2 does (`isolation.level`). Raises ClusterUnreachable, RightsMissing.
+    """
+    there = _tails(target, pairs.values())
+    here = _tails(source, pairs)
+    # Of an empty log nothing is missing, whether its copy exists or not.
+    empty = {where for where, log in here.logs.items() if log.start == log.end and where not in here.problems}
+    pairs = {where: copy for where, copy in pairs.items() if where not in empty}
+    found: dict[TopicPartition, Arrival] = {}
+    deep: list[TopicPartition] = []
+    for where, copy in pairs.items():
+        if problem := here.problems.get(where) or there.problems.get(copy):
+            found[where] = Arrival(where, problem=problem)
+            continue
+        tail, whole = there.tails[copy], where in here.whole
+        known = behind(here.tails[where], tail, whole=whole) if tail else None
+        if known is not None and known.exact:
+            found[where] = Arrival(where, known)
+        elif not here.tails[where]:
+            found[where] = Arrival(where, ALL_THERE)
+        else:
+            deep.append(where)
+    # Only these rest on a part of the source's log.
+    partly = {where: there.tails[copy] for where, copy in pairs.items() if where not in here.whole}
+    doubted = _may_stand_earlier(source, found, partly, here.tails)
+    deep += doubted
+    longer = _tails(target, [pairs[where] for where in doubted], LONG_TAIL_RECORDS).tails
+    tails = {**there.tails, **longer}
+    found |= _searched(source, {where: tails[pairs[where]] for where in deep}, here.logs)
+    for where in deep:
+        # The target's retention took all that it had.
+        if (known := found[where].behind) and not there.tails[pairs[where]] and there.logs[pairs[where]].end:
+            found[where] = Arrival(where, known._replace(exact=not known.records))
+    counted = {
+        where: one.behind for where, one in found.items() if one.behind and not _is_appended(there.tails[pairs[where]])
+    }
+    counted = without_resent(source, target, pairs, counted, ARRIVAL_LIMITS)
+    found = {where: replace(one, behind=counted.get(where, one.behind)) for where, one in found.items()}
+    exact = {where: one.behind for where, one in found.items() if one.behind and one.behind.exact}
+    holes = {where: lost for where in exact if (lost := lacking(here.tails[where], there.tails[pairs[where]]))}
+    # Cleaners make holes as well.
+    for where in holes.keys() - (compacted_on_a_side(source, target, pairs, holes) if holes else ()):
+        records, first = exact[where].records + len(holes[where]), holes[where][0]
+        known = Behind(records, first.timestamp, exact=False, since=first.offset)
+        found[where] = replace(found[where], behind=known)
+    found |= {where: Arrival(where, ALL_THERE) for where in empty}
+    return {where: _with_hidden(one, here.hidden.get(where)) for where, one in found.items()}
+
+
+def _may_stand_earlier(
+    source: RecordReader,
+    found: Mapping[TopicPartition, Arrival],
+    targets: Mapping[TopicPartition, list[Fingerprint]],
+    tails: Mapping[TopicPartition, list[Fingerprint]],
+) -> list[TopicPartition]:
+    """Returns the counted partitions whose source may have the target's last records before its own last ones, too.
+
+    A producer that sends a batch again appends the same records with the same timestamps. The broker's time index tells
+    whether the log has such timestamps before the tail. Where the target sets the timestamps, a record that came to the
+    source after the target's last one is no original of it. `targets`, `tails`: the last records of both sides.
+    """
+    counted = {where: one.behind for where, one in found.items() if one.behind and targets.get(where) and tails[where]}
+    appended = {where for where in counted if _is_appended(targets[where])}
+    times = {where: min(one.timestamp for one in targets[where]) for where in counted.keys() - appended}
+    doubted = [where for where, offset in first_since(source, times).items() if offset < tails[where][0].offset]
+    for where in appended:
+        original = tails[where][len(tails[where]) - counted[where].records - 1]
+        if original.timestamp > targets[where][-1].timestamp + CLOCKS_DIFFER_MS:
+            doubted.append(where)
+    return doubted
+
+
+def _with_hidden(one: Arrival, hidden: range | None) -> Arrival:
+    """With the offsets behind an open transaction, which a reader of committed records does not get. Any of them may be
+    a record that commits."""
+    if hidden is None or one.behind is None:
+        return one
+    known = one.behind
+    since = hidden.start if known.since is None else known.since
+    return replace(one, behind=known._replace(records=known.records + len(hidden), exact=False, since=since))
+
+
+def _searched(
+    source: RecordReader, targets: Mapping[TopicPartition, list[Fingerprint]], logs: Mapping[TopicPartition, LogRange]
+) -> dict[TopicPartition, Arrival]:
+    """Reads the source from where the target's tail begins."""
+    if not targets:
+        return {}
+    starts = _starts(source, targets, logs)
+    read = _read(source, {where: (starts[where], logs[where].end) for where in targets})
+    return {
+        where: _compared(where, *read[where][:2], tail, starts[where], logs[where]) for where, tail in targets.items()
+    }
 
 
 def _starts(
-    target: RecordReader, came: Mapping[TopicPartition, _Came], logs: Mapping[TopicPartition, LogRange]
+    source: RecordReader, targets: Mapping[TopicPartition, list[Fingerprint]], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[TopicPartition, int]:
-    """Returns where earlier copies of new records can begin. Partitions where this is unknown are left out."""
-    times = {where: one.oldest for where, one in came.items() if one.oldest is not None and not one.appended}
-    return first_since(target, times) | {where: logs[where].start for where, one in came.items() if one.appended}
+    """Finds start offsets by the timestamps of the target's tail. Timestamps that the target set itself are not
+    used."""
+    appended = {where for where, tail in targets.items() if _is_appended(tail)}
+    times = {
+        where: min(one.timestamp for one in tail) for where, tail in targets.items() if tail and where not in appended
+    }
+    starts = {where: logs[where].start for where in targets}
+    starts |= {where: max(starts[where], logs[where].end - ARRIVAL_LIMITS.most) for where in appended}
+    return starts | first_since(source, times)
+
+
+def _is_appended(tail: Iterable[Fingerprint]) -> bool:
+    return any(one.appended for one in tail)
+
+
+def _compared(
+    where: TopicPartition, records: list[Fingerprint], why: Why, tail: list[Fingerprint], start: int, log: LogRange
+) -> Arrival:
+    if why in (Why.TIME, Why.FAULT):
+        return Arrival(where, problem=f"its records could not be read to the end ({why.value})")
+    appended = _is_appended(tail)
+    known = behind(records, tail, whole=not appended or start <= log.start)
+    if known is not None and why is Why.MOST:
+        # Offsets that were not read count as records.
+        unread = log.end - records[-1].offset - 1
+        return Arrival(where, known._replace(records=known.records + unread, exact=False))
+    if known is None and (appended or why is Why.MOST):
+        return Arrival(where, problem="the last record on the target was not found among those that were read")
+    known = known or behind_at_most(records, tail, before=start - log.start)
+    if known.exact or known.records:
+        return Arrival(where, known)
+    return Arrival(where, problem="the source has neither the last record of the target nor any record after it")
+
+
+@dataclass(frozen=True)
+class _Tails:
+    """`whole`: partitions of few records, whose `tails` have all. `hidden`: offsets from the last stable one on, which
+    the reader does not get."""
+
+    tails: Mapping[TopicPartition, list[Fingerprint]]
+    logs: Mapping[TopicPartition, LogRange]
+    problems: Mapping[TopicPartition, str]
+    whole: Collection[TopicPartition]
+    hidden: Mapping[TopicPartition, range]
+
+
+def _tails(reader: RecordReader, partitions: Collection[TopicPartition], most: int = TAIL_RECORDS) -> _Tails:
+    """Returns the last records of each partition, at most so many. A tail is `whole` if the partition has fewer."""
+    seen = reader.ends(partitions)
+    logs, tails = seen.items, dict[TopicPartition, list[Fingerprint]]()
+    problems = {where: f"on {reader.alias}: {fault}" for where, fault in seen.errors.items()}
+    width, left, whole, hidden = most, set(logs), set[TopicPartition](), dict[TopicPartition, range]()
+    while left:
+        spans = {where: (max(logs[where].start, logs[where].end - width), logs[where].end) for where in left}
+        for where, (records, why, position) in _read(reader, spans, most).items():
+            if why is Why.END and position < logs[where].end:
+                hidden[where] = range(position, logs[where].end)
+            if why in (Why.TIME, Why.FAULT):
+                problems[where] = f"on {reader.alias}: its last records could not be read ({why.value})"
+            elif spans[where][0] > logs[where].start:
+                if len(records) < most:
+                    continue
+            elif len(records) < most or spans[where][1] - spans[where][0] == len(records):
+                whole.add(where)
+            tails[where] = records
+            left.discard(where)
+        width *= WIDER
+    return _Tails(tails, logs, problems, whole, hidden)
+
+
+def _read(
+    reader: RecordReader, spans: Mapping[TopicPartition, tuple[int, int]], most: int | None = None
+) -> dict[TopicPartition, tuple[list[Fingerprint], Why, int]]:
+    """The records of each stretch, the last `most` of them, why reading ended, and at which offset."""
+    found: dict[TopicPartition, deque[Fingerprint]] = {where: deque(maxlen=most) for where in spans}
+    endings = read_records(
+        reader, spans, ARRIVAL_LIMITS, lambda where, record: found[where].append(fingerprint_of(record))
+    )
+    return {where: (list(found[where]), ending.why, ending.position) for where, ending in endings.items()}
+
+
+def with_seen_ends(
+    found: Mapping[TopicPartition, Arrival],
+    ends: Mapping[TopicPartition, int],
+    seen: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, Arrival]:
+    """With the offsets that a job saw on the source (`seen`) and that lie behind its `ends` now.
+
+    A leader that is cut off from its controller tells what it had. A log may have lost its tail. Either way records
+    that a job saw may be missing on the target.
+    """
+    return {
+        where: one
+        if one.behind is None or (short := seen.get(where, 0) - ends.get(where, 0)) <= 0 or where not in ends
+        else replace(one, behind=one.behind._replace(records=one.behind.records + short, exact=False))
+        for where, one in found.items()
+    }
+
+
+AGE_LIMITS = ReadLimits(most=1, seconds=5.0)
+
+
+def with_ages(
+    found: Mapping[TopicPartition, Arrival], open_uncommitted: Callable[[], RecordReader]
+) -> Mapping[TopicPartition, Arrival]:
+    """With the age of what lies behind an open transaction, by the first record there. Raises ClusterUnreachable."""
+    ageless = {
+        where: one.behind
+        for where, one in found.items()
+        if one.behind and one.behind.records and one.behind.oldest is None and one.behind.since is not None
+    }
+    if not ageless:
+        return found
+    first: dict[TopicPartition, int] = {}
+    spans = {where: (one.since or 0, None) for where, one in ageless.items()}
+    with closing(open_uncommitted()) as uncommitted:
+        read_records(uncommitted, spans, AGE_LIMITS, lambda where, record: first.update({where: record.timestamp}))
+    aged = {where: replace(found[where], behind=ageless[where]._replace(oldest=at)) for where, at in first.items()}
+    return {**found, **aged}
+
+
+ALL_THERE = Behind(0, None, True)
+
+
+@dataclass(frozen=True)
+class ArrivalsSeen:
+    """`source` and `target` hold the logs as they were before any record was read. `source` and `arrivals` are by
+    partition of the source, `target` by partition of the target. `read`: partitions whose records were read.
+    `positions`: how far they were copied, where the count is exact."""
+
+    arrivals: Mapping[TopicPartition, Arrival]
+    source: Mapping[TopicPartition, LogRange]
+    target: Mapping[TopicPartition, LogRange]
+    read: int
+    positions: Mapping[TopicPartition, KnownPosition]
+
+
+class ArrivalMemory:
+    """Arrivals of one flow. A partition that had arrived, and whose logs did not change, counts as arrived."""
+
+    def __init__(self) -> None:
+        self._arrived: dict[TopicPartition, tuple[object, ...]] = {}
+
+    def observe(
+        self, source: RecordReader, target: RecordReader, pairs: Pairs, ids: Mapping[str, tuple[str, str]]
+    ) -> ArrivalsSeen:
+        """Returns the same as `arrivals`. `ids`: both sides' topic ids, by topic of the source. A new id means a new
+        log.
+
+        Raises ClusterUnreachable, RightsMissing.
+        """
+        there, here = target.ends(list(pairs.values())).items, source.ends(list(pairs)).items
+        # Before open transactions: their records may still commit or abort.
+        readable = source.readable(list(pairs)).items
+        logs = {
+            where: (copy, here[where], there[copy], ids.get(where.topic))
+            for where, copy in pairs.items()
+            if where in here and copy in there
+        }
+        moved = {
+            where: copy for where, copy in pairs.items() if where not in logs or self._arrived.get(where) != logs[where]
+        }
+        cuts = [{where: log.end for where, log in logs.items()} for logs in (readable, there)]
+        read = arrivals(AsItWas(source, cuts[0]), AsItWas(target, cuts[1]), moved) if moved else {}
+        found = {where: Arrival(where, ALL_THERE) for where in pairs} | read
+        self._arrived = {where: logs[where] for where, one in found.items() if one.arrived and where in logs}
+        waiting = {where.topic for where, one in found.items() if one.behind is not None and one.behind.records}
+        # MM2 may have read records that compaction removed since. It may still copy them.
+        compacted = source.compacted(waiting) if waiting else set()
+        positions = {
+            where: KnownPosition(readable[where].end, there[copy].end, behind.records)
+            for where, copy in pairs.items()
+            if where in readable and copy in there and (behind := found[where].behind) is not None
+            # Other counts may be too small: retention may have deleted the last copied record on the source.
+            if behind.exact and (not behind.records or where.topic not in compacted)
+        }
+        hidden = {
+            where: range(readable[where].end, log.end)
+            for where, log in here.items()
+            if where in readable and readable[where].end < log.end
+        }
+        shown = {where: _with_hidden(one, hidden.get(where)) for where, one in found.items()}
+        return ArrivalsSeen(shown, here, there, len(moved), positions)
+
+
+# The target as it was when it took over.
+
+
+def as_at_takeover(ledger: Ledger, target: RecordReader) -> AsItWas:
+    """Returns the target without what came to its copies since the takeover. Raises LockstepError."""
+    return AsItWas(target, takeover_ends(divergences(ledger)))
+
+
+def arrivals_at_takeover(
+    ledger: Ledger, source: RecordReader, target: RecordReader, pairs: Pairs
+) -> dict[TopicPartition, Arrival]:
+    """Returns the same as `arrivals`. Copies with a recorded divergence count as they were then.
+
+    A record missing there may have been copied since. If the copy is certainly complete now, it counts as it is now.
+    Raises ClusterUnreachable, RightsMissing, LockstepError.
+    """
+    taken, same = takeover_ends(divergences(ledger)), still_drained(ledger, source, target, pairs)
+    others = {where: copy for where, copy in pairs.items() if where not in same}
+    found = arrivals(source, AsItWas(target, taken), others)
+    later = {where: copy for where, copy in others.items() if copy in taken and not found[where].arrived}
+    now = arrivals(source, target, later) if later else {}
+    arrived = {where: Arrival(where, ALL_THERE) for where in same}
+    return arrived | found | {where: one for where, one in now.items() if one.arrived}
+
+
+def still_drained(
+    ledger: Ledger, source: RecordReader, target: RecordReader, pairs: Pairs
+) -> dict[TopicPartition, int]:
+    """Returns the partitions of the source that were drained without a loss, and that end where they ended then, with
+    the ends of their copies.
+
+    Of the records only the last one is compared again, because the copy's retention goes on. Where it is another one,
+    one of both logs is another log, or lost its tail. Of a compacted topic only a record right before the end counts:
+    clients that moved overwrite keys of the copy.
+    Raises ClusterUnreachable, RightsMissing, LockstepError.
+    """
+    known, drained = divergences(ledger), dict[TopicPartition, tuple[int, int]]()
+    for where in pairs:
+        one, number = known.get(where.topic), where.partition
+        if one is not None and one.exact and number < len(one.ends) and one.lost[number] == 0 <= one.ends[number]:
+            drained[where] = one.known[number], one.ends[number]
+    if not drained:
+        return {}
+    here, there = source.latest(list(drained)).items, target.latest([pairs[where] for where in drained]).items
+    same = {
+        where: ends
+        for where, ends in drained.items()
+        if here.get(where) == ends[0] and there.get(pairs[where], UNSEEN_END) >= ends[1]
+    }
+    compacted = compacted_on_a_side(source, target, pairs, same)
+    ours = _last_before(source, {where: end for where, (end, _) in same.items()}, compacted)
+    theirs = _last_before(
+        target, {pairs[where]: end for where, (_, end) in same.items()}, {pairs[where] for where in compacted}
+    )
+    return {where: end for where, (_, end) in same.items() if _are_alike(ours[where], theirs[pairs[where]])}
+
+
+def _last_before(
+    reader: RecordReader, ends: Mapping[TopicPartition, int], compacted: Collection[TopicPartition]
+) -> dict[TopicPartition, Fingerprint | Why | None]:
+    """Returns the last record before each end; None if there is none, a `Why` if it could not be read. For compacted
+    partitions: the record right before the end."""
+    right_before = {where: (end - 1, end) for where, end in ends.items() if where in compacted and end > 0}
+    found: dict[TopicPartition, Fingerprint | Why | None] = {
+        where: records[-1] if records else None if why in (Why.STOP, Why.END) else why
+        for where, (records, why, _) in _read(reader, right_before, 1).items()
+    }
+    others = _tails(AsItWas(reader, ends), ends.keys() - right_before.keys(), 1)
+    found |= {where: records[-1] if records else None for where, records in others.tails.items()}
+    return found | dict.fromkeys(others.problems, Why.FAULT)
+
+
+def _are_alike(ours: Fingerprint | Why | None, theirs: Fingerprint | Why | None) -> bool:
+    """Whether both may be one record. Retention takes either, and a cleaner that of a compacted topic."""
+    if isinstance(ours, Fingerprint) and isinstance(theirs, Fingerprint):
+        return ours.digest == theirs.digest
+    return not isinstance(ours, Why) and not isinstance(theirs, Why)

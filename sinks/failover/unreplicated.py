@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sinks.every_kind.listing import Listed
-from sinks.failover.arrival import WIDER, Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.cut_reader import AsItWas, TooManyRecords, all_records
 from sinks.failover.fenced_topics import fenced_topics, topics_of
 from sinks.failover.open_transactions import undecided
-from sinks.failover.scene import Scene
-from sinks.failover.uncopied_records import (
+from sinks.failover.record_matching import (
     Fingerprint,
     ReadLimits,
     fingerprint_of,
@@ -22,6 +20,8 @@ from sinks.failover.uncopied_records import (
     read_fingerprints,
     read_records,
 )
+from sinks.failover.scene import Scene
+from sinks.failover.uncopied_records import WIDER, Arrival, arrivals, pairs_of, unlisted
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
 from sinks.ledger.kept_divergences import Divergence, divergences, takeover_ends
 from sinks.ledger.kept_end_offsets import UNSEEN_END

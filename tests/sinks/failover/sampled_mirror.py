@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sinks.failover.arrival import ArrivalMemory
 from sinks.failover.predicted_loss import predicted
+from sinks.failover.record_matching import ReadLimits
 from sinks.failover.source_end_offsets import AHEAD_LIMITS, CopyEvidence, PositionMemory, counted_ahead
-from sinks.failover.uncopied_records import ReadLimits
+from sinks.failover.uncopied_records import ArrivalMemory
 from sinks.kinds.offsets.sync_history import Histories
 from sinks.ledger.kept_end_offsets import (
     KeptEndOffsets,

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.failover.arrival import ArrivalMemory, arrivals, with_ages
 from sinks.failover.commands import cutover, predict
 from sinks.failover.lost_before_copying import ANY_OFFSET, Lost, acknowledged, entries_of, kept_lost
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.readiness import CheckResult
 from sinks.failover.readiness_facts import losses_of
+from sinks.failover.record_matching import TAIL_RECORDS, Fingerprint, fingerprint_of, lacking
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
-from sinks.failover.uncopied_records import TAIL_RECORDS, Fingerprint, fingerprint_of, lacking
+from sinks.failover.uncopied_records import ArrivalMemory, arrivals, with_ages
 from sinks.failover.unreplicated import not_copied_back, unreplicated
 from sinks.faults import ItemFault
 from sinks.kafka.ports.record_reader import Stamp

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sinks.failover.record_matching import ReadLimits
 from sinks.failover.source_end_offsets import counted_ahead
-from sinks.failover.uncopied_records import ReadLimits
 from sinks.ledger.kept_end_offsets import KnownPosition
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog, MemoryRecords

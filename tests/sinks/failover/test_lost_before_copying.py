@@ -29,8 +29,8 @@ from sinks.failover.lost_before_copying import (
     merged,
     unacknowledged,
 )
+from sinks.failover.record_matching import ReadLimits
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
-from sinks.failover.uncopied_records import ReadLimits
 from sinks.faults import ClusterUnreachable, LedgerUntrusted
 from sinks.kinds.offsets.log_tails import Missed
 from sinks.kinds.offsets.sync_history import Histories

@@ -8,7 +8,7 @@ import pytest
 
 from sinks.failover.commands import failover
 from sinks.failover.failing_back import failback
-from sinks.failover.uncopied_records import ReadLimits
+from sinks.failover.record_matching import ReadLimits
 from sinks.failover.unreplicated import Unreplicated
 from sinks.ledger.failover_record import FailoverRecord, NotNow, State
 from sinks.ledger.kept_divergences import divergences

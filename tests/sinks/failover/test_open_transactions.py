@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.failover.arrival import ArrivalMemory
 from sinks.failover.commands import cutover, drain, failover, fence, promote
 from sinks.failover.failing_back import failback
 from sinks.failover.open_transactions import NotDrained, tell_open
 from sinks.failover.predicted_loss import predict
 from sinks.failover.scene import both_readers
+from sinks.failover.uncopied_records import ArrivalMemory
 from sinks.failover.unreplicated import unreplicated
 from sinks.faults import ItemFault
 from sinks.kafka.ports.transactions import ActiveProducer

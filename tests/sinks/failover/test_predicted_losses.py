@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.failover.predicted_loss import predicted
-from sinks.failover.uncopied_records import ReadLimits, new_copies
+from sinks.failover.record_matching import ReadLimits, new_copies
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Stamp
 from sinks.ledger.kept_end_offsets import FAR, KeptEndOffsets, KnownPosition, furthest, most_missing

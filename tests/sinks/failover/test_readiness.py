@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from app.failover_facts import red_flags
-from sinks.failover.arrival import Arrival, ArrivalsSeen
 from sinks.failover.lost_before_copying import Lost
 from sinks.failover.open_transactions import Undecided
 from sinks.failover.readiness import (
@@ -21,7 +20,8 @@ from sinks.failover.readiness import (
     readiness,
 )
 from sinks.failover.readiness_facts import FailoverLoss, GroupsUnseen, InStep, ReadinessFacts, TopicLoss, not_begun
-from sinks.failover.uncopied_records import Behind
+from sinks.failover.record_matching import Behind
+from sinks.failover.uncopied_records import Arrival, ArrivalsSeen
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.cluster import ConfigEntry, Origin, Replicas
 from sinks.kafka.ports.groups import LogRange

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.failover.arrival import CLOCKS_DIFFER_MS, Arrival, arrivals
+from sinks.failover.uncopied_records import CLOCKS_DIFFER_MS, Arrival, arrivals
 from sinks.kafka.ports.record_reader import Stamp
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog, MemoryRecords

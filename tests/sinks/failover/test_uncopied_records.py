@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.failover.arrival import arrivals
-from sinks.failover.uncopied_records import ReadLimits
+from sinks.failover.record_matching import ReadLimits
+from sinks.failover.uncopied_records import arrivals
 from sinks.kafka.ports.record_reader import Stamp
 from streaming.mm2.records import TopicPartition
 from tests.memory.memory_records import MemoryLog, MemoryRecords
@@ -134,14 +134,14 @@ def test_a_target_that_stamps_its_records_is_compared_by_what_they_say() -> None
 
 
 def test_a_lag_beyond_what_is_read_is_at_most_what_the_offsets_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sinks.failover.arrival.ARRIVAL_LIMITS", ReadLimits(50, 60.0))
+    monkeypatch.setattr("sinks.failover.uncopied_records.ARRIVAL_LIMITS", ReadLimits(50, 60.0))
     assert missing(log_of(*range(1000)), log_of(*range(300))) == (700, 300, False)
 
 
 def test_where_the_target_stamps_its_records_and_lags_beyond_what_is_read_nobody_can_tell(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sinks.failover.arrival.ARRIVAL_LIMITS", ReadLimits(50, 60.0))
+    monkeypatch.setattr("sinks.failover.uncopied_records.ARRIVAL_LIMITS", ReadLimits(50, 60.0))
     readers = (
         MemoryRecords("a", {HERE: log_of(*range(1000))}),
         MemoryRecords("b", {THERE: log_of(*range(300), stamp=Stamp.APPEND)}),

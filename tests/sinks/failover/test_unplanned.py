@@ -11,8 +11,8 @@ from sinks.failover.commands import cutover, drain, failover, fence
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.predicted_loss import ANY_LOSS, Prediction, predict
+from sinks.failover.record_matching import Behind
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
-from sinks.failover.uncopied_records import Behind
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kafka.ports.record_reader import Stamp
 from sinks.kinds.offsets.stored_memory import store_histories

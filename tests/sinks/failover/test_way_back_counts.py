@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sinks.failover import cut_reader, predicted_loss
-from sinks.failover.arrival import Arrival, arrivals_at_takeover
 from sinks.failover.commands import cutover, failover
+from sinks.failover.uncopied_records import Arrival, arrivals_at_takeover
 from sinks.failover.unreplicated import SHORTER, unreplicated
 from sinks.kafka.ports.record_reader import Stamp
 from sinks.ledger.failover_record import State

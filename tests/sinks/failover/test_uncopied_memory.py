@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sinks.failover.arrival import ALL_THERE, ArrivalMemory, as_at_takeover, pairs_of
 from sinks.failover.commands import drain, fence
+from sinks.failover.uncopied_records import ALL_THERE, ArrivalMemory, as_at_takeover, pairs_of
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, stage
 
