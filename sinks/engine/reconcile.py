@@ -28,6 +28,7 @@ from sinks.every_kind.controller import Controller, PassContext, Sighting, Strea
 from sinks.every_kind.followed_log import EPOCHS_GROW_WITHIN_S, FollowedLog
 from sinks.every_kind.listing import NOTHING_LISTED
 from sinks.every_kind.moved_copies import refuse_beside, refuse_moved, refuse_unknown
+from sinks.every_kind.wishes import OtherDrains
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.source_end_offsets import Positions
 from sinks.faults import NotLeading
@@ -214,6 +215,7 @@ class FlowReconcile:
         """Returns the differences of each kind, without changes that are backed off."""
         found, moved = [], {} if self._components.leads_back else divergences(context.ledger)
         in_batches = bool(moved and context.ledger.failover().topics)
+        beside = self._wishes.beside(self.settings.flow)
         for controller in due:
             agenda = self._agenda.of[controller.kinds]
             seen = self._ask(controller, context, trouble, partial(controller.survey, context, agenda))
@@ -230,13 +232,13 @@ class FlowReconcile:
                 comparison = comparison.with_plan(comparison.plan.refusing_kinds(kept, passing=True))
             if moved:
                 comparison = comparison.with_plan(refuse_moved(comparison.plan, moved, in_batches=in_batches))
-            comparison = self._beside_others(comparison)
+            if any(beside):
+                comparison = self._beside_others(comparison, beside)
             found.append((controller, agenda.hold_back(comparison, context.ledger.owned, context.now)))
         return found
 
-    def _beside_others(self, comparison: Comparison) -> Comparison:
+    def _beside_others(self, comparison: Comparison, beside: OtherDrains) -> Comparison:
         """Returns the comparison without changes that clients of other flows, which may have moved, must not meet."""
-        beside = self._wishes.beside(self.settings.flow)
         known = refuse_beside(comparison.plan, beside.drained)
         plan = refuse_unknown(known, beside.unread)
         if plan is not known:

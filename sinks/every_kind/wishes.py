@@ -84,11 +84,8 @@ class Wishes:
         Then what its source shows no longer tells what its clients need on the target.
         """
         with self._lock:
-            self._note_drained(flow, ledger)
-
-    def _note_drained(self, flow: Flow, ledger: Ledger) -> None:
-        self._read |= {flow}
-        self._drained = self._drained | {flow} if ledger.values(Entry.DIVERGENCE) else self._drained - {flow}
+            self._read |= {flow}
+            self._drained = self._drained | {flow} if ledger.values(Entry.DIVERGENCE) else self._drained - {flow}
 
     def beside(self, flow: Flow) -> OtherDrains:
         """Returns the other flows that drained topics, and those that may have."""
@@ -144,9 +141,9 @@ class Wishes:
 
         Its wishes in this process stay. If it has none, and its ledger knows of none either, it wants nothing.
         """
+        # It may have been caught up since it was read.
+        self.note_drained(flow, ledger)
         with self._lock:
-            # It may have been caught up since it was read.
-            self._note_drained(flow, ledger)
             for kind, wish in ((kind, flows[flow]) for kind, flows in self._wishes.items() if flow in flows):
                 wish.stopped = kind in stopped and wish.keys is None
                 if wish.stopped and ledger.get(Entry.CLAIMED, kind.value) is None and not ledger.owned(kind):
