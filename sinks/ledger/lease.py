@@ -249,6 +249,9 @@ LEASE_READ_WITHIN = 10.0
 ASK_AGAIN = 5.0
 """Seconds between requests to hand over."""
 
+TELL_AFTER = 2.0
+"""Seconds of waiting for the lead after which a command says so. A job hands over within a pass, mostly sooner."""
+
 LEASE_POLL_INTERVAL = 0.02
 """Seconds between two reads for an expected record."""
 
@@ -342,16 +345,27 @@ class Lease:
         with self._reading():
             self._listen(ledger)
             ask_at = self._clock()
-            give_up = ask_at + self._patience
+            give_up, tell_at = ask_at + self._patience, ask_at + TELL_AFTER
             while not self._try_claim():
                 if self._clock() >= give_up:
                     raise self._not_leading()
+                if self._clock() >= tell_at:
+                    self._tell_wait()
+                    tell_at = give_up
                 if self._clock() >= ask_at and self._log.leader is not None:
                     self._write(Act.REQUEST, self._log.term)
                     ask_at = self._clock() + ASK_AGAIN
                 self._pause(LEASE_POLL_INTERVAL)
             self._term = self._log.mine
         log.info("%s: leads, as %s on %s", self._flow, *self._identity)
+
+    def _tell_wait(self) -> None:
+        """Logs for whom a claim waits. A warning: commands print those to stderr."""
+        if self._log.live:
+            log.warning("%s leads %s; waiting until it hands over", self.leader or "another process", self._flow)
+        else:
+            waits = "waiting until its lease ends"
+            log.warning("%s led %s and was not heard from; %s", self.leader or "another process", self._flow, waits)
 
     def _listen(self, ledger: Ledger) -> None:
         if self._channel is not None:

@@ -53,6 +53,25 @@ def test_process_that_vanishes_is_followed_once_its_lease_is_over(processes: Pro
     second.check()
 
 
+def test_command_that_waits_for_the_lease_of_a_vanished_process_says_so_once(
+    processes: Processes, caplog: pytest.LogCaptureFixture
+) -> None:
+    processes.leading("job")
+    processes.claim(processes.lease("command", patience=90))
+    told = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    (line,) = told
+    assert line.startswith("job on here (since ")
+    assert line.endswith(") led a->b and was not heard from; waiting until its lease ends")
+
+
+def test_command_that_is_handed_the_lead_at_once_says_nothing(
+    processes: Processes, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = processes.leading("job")
+    processes.claim(processes.lease("command", patience=90, meanwhile=job.tend))
+    assert not [one for one in caplog.records if one.levelname == "WARNING"]
+
+
 def test_process_that_ends_is_followed_at_once(processes: Processes) -> None:
     first, second = processes.leading("first"), processes.lease("second")
     with pytest.raises(NotLeading):
