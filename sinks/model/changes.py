@@ -1,7 +1,7 @@
-"""The values that everything passes through: kinds, changes, observations, outcomes.
+"""The values of a pass: kinds, changes, observations, outcomes.
 
-A `Change` is one difference between what the target has and what it should have. Which operation that is follows
-from the side that is missing, so a change can never contradict its own operation.
+A `Change` is one difference between what the target has and what it should have. The side that is missing tells the
+operation (create, update, delete), so a change cannot contradict its own operation.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from sinks.model.registry import Op as Op
 
 @dataclass(frozen=True, slots=True)
 class ScramSpec:
-    """A SCRAM credential without its secret. `version`: which version of the provider's password it is made from; "" on
-    a credential that was there before Lockstep. `known_as`: the source's user, by which the provider knows the
-    password."""
+    """A SCRAM credential without its secret."""
 
     iterations: int
     version: str = ""
+    """Version of the provider's password that the credential is made from; "" on one that Lockstep did not write."""
     known_as: str = field(default="", compare=False)
+    """Name of the user on the source, by which the provider knows the password."""
 
     def as_json(self) -> dict[str, Any]:
         return {"iterations": self.iterations, "version": self.version}
 
 
 Value = str | int | TopicSpec | ScramSpec
-"""One side of a change. An ACL's is its permission, which is in the key as well; a group's is its offset."""
+"""One side of a change. An ACL's value is its permission, which its key holds as well; a group's is its offset."""
 
 
 def value_as_json(value: Value | None) -> Any:
@@ -62,11 +62,11 @@ class Change:
             raise ValueError(f"{self.kind} {self.key}: both sides are {self.before!r}, that is no change")
         row = self.kind.row
         if len(self.key) != len(row.key_fields):
-            raise ValueError(f"{self.kind}: the key {self.key} has not the parts {row.key_fields}")
+            raise ValueError(f"{self.kind}: the key {self.key} must have the parts {row.key_fields}")
         if self.op not in row.allowed:
             raise ValueError(f"{self.kind} {self.key}: {self.op} is not allowed")
         if row.by_permission and self.key[-1] not in (ALLOW, DENY):
-            raise ValueError(f"{self.kind} {self.key}: the permission is ALLOW or DENY")
+            raise ValueError(f"{self.kind} {self.key}: the permission must be ALLOW or DENY")
         if isinstance(self.before, TopicSpec) and isinstance(self.after, TopicSpec):
             self._check_growth(self.before, self.after)
         if isinstance(self.before, int) and isinstance(self.after, int) and self.after < self.before:
@@ -78,7 +78,7 @@ class Change:
 
     @property
     def op(self) -> Op:
-        """Derived from which side is absent."""
+        """Returns the operation, which follows from the side that is absent."""
         if self.before is None:
             return Op.CREATE
         return Op.DELETE if self.after is None else Op.UPDATE
@@ -109,12 +109,12 @@ def key_as_json(kind: Kind, key: Key) -> dict[str, str | int | None]:
 
 
 def subject_as_json(kind: Kind, op: str, key: Key) -> dict[str, Any]:
-    """Returns what a row of a plan is about."""
+    """Returns kind, operation and key of a plan's row as JSON."""
     return {"kind": kind.value, "op": op, "key": key_as_json(kind, key)}
 
 
 def key_as_text(kind: Kind, key: Key) -> str:
-    """Returns the key's parts as people read them, without absent ones; the default of all as `<default>`."""
+    """Returns the present parts of a key for people, joined; a default entity reads `<default>`."""
     if not kind.row.nullable:
         return " ".join(key)
     return " ".join(part or "<default>" for part in key if part != ABSENT)
@@ -134,7 +134,7 @@ class Outcome:
         return "failed" if self.error else "applied"
 
     def as_json(self) -> dict[str, Any]:
-        """One row of `apply`'s outcomes."""
+        """Returns one row of the `outcomes` of `lockstep apply`."""
         what = subject_as_json(self.change.kind, self.change.op.value, self.change.key)
         return what | {"result": self.result, "error": str(self.error) if self.error else None}
 
@@ -148,9 +148,9 @@ def count_by(changes: Iterable[Change]) -> dict[Kind, dict[Op, int]]:
 
 
 def compact_json(value: Any) -> bytes:
-    """Like `orjson.dumps`, copied into as little memory as it needs.
+    """Returns the JSON of a value in as few bytes of memory as it needs.
 
-    The bytes that orjson returns keep its buffer, 4 KiB for a few words (seen with 3.13). The ledger remembers keys of
-    50 bytes, which would take eighty times that.
+    The bytes that `orjson.dumps` returns keep its buffer, 4 KiB for a few words (seen with 3.13). The ledger keeps
+    millions of short keys in memory, so they are copied.
     """
     return bytes(memoryview(orjson.dumps(value)))

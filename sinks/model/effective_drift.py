@@ -1,7 +1,6 @@
-"""Configs that differ in effect (drift `effective`), as a plan, a status and the metrics tell of them.
+"""Configs that differ in effect (drift `effective`), as the plan, the status and the metrics show them.
 
-Nothing is pending for them: they are set on neither side, so there is nothing to copy. `sinks.kinds.effective` has
-the rules.
+Such a config is set on neither side, so Lockstep has nothing to copy. `sinks.kinds.effective` has the rules.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import Any, NamedTuple
 from sinks.model.changes import Kind
 
 MOST_SHOWN = 20
-"""Groups that a status shows: the ones with the most topics."""
+"""Most groups of differing configs that a status shows: those with the most topics."""
 
 
 class DifferingConfig(NamedTuple):
-    """A config, and the values in force on both sides, whatever sets them."""
+    """A config, and the value in force on each side, whether set on the topic, on the broker or by default."""
 
     kind: Kind
     name: str
@@ -27,7 +26,8 @@ class DifferingConfig(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DriftGroup:
-    """One case of drift, and the number of its topics; 0 for the brokers' own configs."""
+    """Configs that differ in the same way on several topics, and the number of these topics; 0 for the brokers' own
+    configs."""
 
     case: DifferingConfig
     topics: int

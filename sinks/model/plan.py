@@ -1,7 +1,7 @@
-"""A plan: what would be written, in order, with a digest, and what is refused of it.
+"""A plan: the changes to write, in order, with a digest; and the changes that Lockstep refuses.
 
-The digest depends on the flow and its changes alone, not on the order in which they were found. So a plan reviewed
-yesterday can be compared with the plan made now.
+The digest depends only on the flow and its changes, in any order. So a plan reviewed yesterday can be compared with the
+plan made now.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ CONFIRM = "make sure that this is meant, then run `lockstep apply --force`"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A change that is not tried, and why. `passing`: it is tried in a few seconds, and is no audit event. `remedy`:
-    what to do. `denied`: it was tried, and a right is missing."""
+    """A change that Lockstep does not try, and why."""
 
     kind: Kind
     op: Op
     key: Key
     reason: str
     passing: bool = False
+    """Lockstep tries it in a few seconds. It makes no audit event."""
     remedy: str = field(default=SEE_PLAN, compare=False)
+    """What the operator can do."""
     denied: bool = field(default=False, compare=False)
+    """The cluster refused it, because the job lacks a right."""
 
     @property
     def subject(self) -> tuple[Kind, Op, Key]:
-        """What is refused, whatever the reason."""
+        """Returns what is refused, without the reason."""
         return self.kind, self.op, self.key
 
     @property
@@ -47,7 +49,7 @@ class Refusal:
         return key_as_text(self.kind, self.key)
 
     def as_json(self) -> dict[str, Any]:
-        """One row of the plan's `refused`."""
+        """Returns one row of the plan's `refused`."""
         return subject_as_json(self.kind, self.op.value, self.key) | {"reason": self.reason}
 
 
@@ -59,12 +61,12 @@ class Unobserved:
     reason: str
 
     def as_json(self) -> dict[str, Any]:
-        """One row of the plan's `errors`."""
+        """Returns one row of the plan's `errors`."""
         return {"kind": self.kind.value, "reason": self.reason}
 
 
 def digest_of(flow: Flow, changes: Iterable[Mapping[str, Any]]) -> str:
-    """Returns `sha256:…` over a flow and its changes in their JSON form, without groups' offsets, which move all the
+    """Returns `sha256:…` over a flow and its changes in their JSON form. Leaves out groups' offsets, which move all the
     time.
 
     Raises KeyError, ValueError, TypeError for an object that is not a change.
@@ -76,29 +78,28 @@ def digest_of(flow: Flow, changes: Iterable[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """Changes of one flow. Build it with `make_plan`, which sorts.
-
-    `existing`: by kind, the number of items that Lockstep may delete; the deletion limit is a percentage of it.
-    `skipped`: by reason, the number of items that are never written (read-only configs, ACLs of the cluster itself).
-    `notes`: what else an operator should know. `effective`: configs that differ in effect and that no change of this
-    plan mends. They are no changes, so they are not in the digest, and a plan with nothing else is empty.
-    """
+    """Changes of one flow. Build it with `make_plan`, which sorts."""
 
     flow: Flow
     changes: tuple[Change, ...] = ()
     refused: tuple[Refusal, ...] = ()
     errors: tuple[Unobserved, ...] = ()
     existing: Mapping[Kind, int] = field(default_factory=dict)
+    """Number of items that Lockstep may delete, by kind. The deletion limit is a percentage of it."""
     skipped: Mapping[str, int] = field(default_factory=dict)
+    """Number of items that Lockstep never writes (read-only configs, ACLs of the cluster itself), by reason."""
     notes: tuple[str, ...] = ()
+    """What else an operator should know."""
     effective: tuple[DriftGroup, ...] = ()
+    """Configs that differ in effect and that no change of this plan mends. The digest leaves them out, and a plan with
+    nothing else is empty."""
 
     @property
     def digest(self) -> str:
         return digest_of(self.flow, [change.as_json() for change in self.changes])
 
     def refusing_kinds(self, refused: Mapping[Kind, str], *, passing: bool = False) -> Plan:
-        """Returns the plan with all changes of these kinds refused, each kind for its reason. `passing`: see
+        """Returns the plan with all changes of these kinds refused. `refused`: the reason of each kind. `passing`: see
         Refusal."""
         plan = self
         for kind, reason in refused.items():
@@ -128,7 +129,7 @@ class Plan:
         return {kind.value: {op.value: counts.get(kind, {}).get(op, 0) for op in Op} for kind in Kind}
 
     def as_json(self) -> dict[str, Any]:
-        """The plan's document for one flow."""
+        """Returns the plan's document for one flow."""
         return {
             "source": self.flow.source,
             "target": self.flow.target,

@@ -1,12 +1,12 @@
-"""Whose ACLs are synced, and what a principal is called on the target. Pure.
+"""Selects the principals whose ACLs Lockstep syncs, and maps their names to names on the target. Pure.
 
-A filter's pattern matches a whole principal, `User:alice`, or the name of a `User:` alone. Lists are split at commas,
-like lists of topics: in a pattern, a comma of a name (`CN=alice,OU=x`) is written `\\x2c`.
+A filter's pattern matches a whole principal, `User:alice`, or the name of a `User:` alone. Commas separate the
+patterns, as in MM2's lists of topics. A pattern writes a comma of a name (`CN=alice,OU=x`) as `\\x2c`.
 
 A mapping is written like Kafka's `ssl.principal.mapping.rules` (KIP-371, `SslPrincipalMapper`): rules separated by
-commas, `RULE:pattern/replacement/`, with `L` or `U` behind it for lower or upper case, or `DEFAULT`, which changes
-nothing. The first rule whose pattern matches the whole name gives the new one. Rules see what follows `User:`; other
-types of principals, and `User:*`, keep their names.
+commas. A rule is `RULE:pattern/replacement/`, with `L` or `U` behind it for lower or upper case, or `DEFAULT`, which
+changes nothing. The first rule whose pattern matches the whole name gives the new one. Rules see what follows `User:`;
+other types of principals, and `User:*`, keep their names.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ UNCHANGED = "DEFAULT"
 RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?).*?|.*?"
 SPLITTER = re.compile(rf"\s*({RULE})\s*(?:,\s*|\Z)", re.ASCII)
 PARSER = re.compile(RULE, re.ASCII)
-"""Kafka's RULE_PATTERN and RULE_SPLITTER."""
+"""Splits a mapping into rules, like Kafka's RULE_PATTERN and RULE_SPLITTER."""
 
 REPLACEMENT = re.compile(
     r"\\(?P<escaped>.)|\$(?P<number>[0-9]+)|\$\{(?P<name>[a-zA-Z][a-zA-Z0-9]*)\}|(?P<text>[^\\$]+)", re.DOTALL
 )
-"""What Java's `Matcher.appendReplacement` reads, part by part."""
+"""Splits a replacement into its parts, like Java's `Matcher.appendReplacement`."""
 
 CASES: Mapping[str, Callable[[str], str]] = {"": str, "L": str.lower, "U": str.upper}
 
@@ -46,8 +46,8 @@ Replacement = tuple[str | int, ...]
 
 
 class PrincipalFilter:
-    """`lockstep.acl.principals` without `lockstep.acl.principals.exclude`. By default it lets every principal
-    through."""
+    """Tells the principals that `lockstep.acl.principals` selects and `lockstep.acl.principals.exclude` does not.
+    Selects all by default."""
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         """Raises LockstepError for a malformed list; the error names the key and the pattern."""
@@ -55,15 +55,17 @@ class PrincipalFilter:
         self._exclude = names_in(properties or {}, PRINCIPALS_EXCLUDE, "")
 
     def should_sync(self, principal: str) -> bool:
-        """`principal`: with its type, as on the source: `User:alice`."""
+        """Whether Lockstep syncs the ACLs of this principal. `principal`: with its type, as on the source:
+        `User:alice`."""
         return _matches(self._include, principal) and not _matches(self._exclude, principal)
 
 
 class NamedPrincipals:
-    """Principals of the target, given by name or by a list of patterns in the file. Empty by default."""
+    """Principals of the target that the properties file names, or matches with patterns. Empty by default."""
 
     def __init__(self, key: str = "", patterns: str = "", known: Collection[str] = ()) -> None:
-        """`patterns`: the value of `key`. Raises LockstepError for a malformed list; the error names the key."""
+        """`patterns`: the value of the property `key`. Raises LockstepError for a malformed list; the error names the
+        key."""
         self._known = tuple(sorted(set(known)))
         self._listed = names_in({key: patterns}, key, "") if patterns else None
         self._text = ", ".join((*self._known, *([patterns] if patterns else [])))
@@ -121,7 +123,7 @@ class MappingRule:
 
 @dataclass(frozen=True, slots=True)
 class PrincipalMapping:
-    """Names on the target for principals of the source. By default they are the same."""
+    """Maps principals of the source to names on the target. By default the names stay the same."""
 
     rules: tuple[MappingRule, ...] = (MappingRule(),)
 
@@ -137,8 +139,7 @@ class PrincipalMapping:
         return cls(tuple(map(_rule, written)))
 
     def map(self, principal: str) -> str | None:
-        """Returns the principal on the target. None if no rule matches, or if the name would be empty or mean
-        everybody."""
+        """Returns the principal on the target. None if no rule matches, or if the new name is empty or `*`."""
         if principal == EVERYONE or not principal.startswith(USER_TYPE):
             return principal
         name = principal[len(USER_TYPE) :]
@@ -179,8 +180,8 @@ def _replacement(rule: str, text: str, pattern: re.Pattern[str]) -> Replacement:
 
 
 def _numbered(rule: str, digits: str, pattern: re.Pattern[str]) -> Replacement:
-    """Returns the group that the digits name, and the digits after it as text. Where no group has that number, `$` and
-    the digits are text."""
+    """Returns the group that the digits name, followed by the digits that are text. If the pattern has no such group,
+    `$` and all digits are text."""
     if int(digits[0]) > pattern.groups:
         if not pattern.groups:
             raise _wrong(rule, rf"its pattern has no group ${digits}: write \${digits} for the characters themselves")

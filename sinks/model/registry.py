@@ -1,11 +1,11 @@
-"""All kinds of resources that can be kept in step: one row for each, and nothing else lists them. Pure.
+"""All kinds of resources that Lockstep syncs, one row each. No other module lists them. Pure.
 
-Settings, the job, plan, apply, status, rights, metrics and the pages of docs made from code read this table. A kind's
-controller and writer are found in `sinks.kinds.<package>.controller` (`sinks.kinds.assembly` says what it must have).
+Settings, the job, plan, apply, status, rights, metrics and the generated pages read this table. The controller and the
+writer of a kind are in `sinks.kinds.<package>.controller` (`sinks.kinds.assembly` says what it must have).
 
-The ranks in `order` form one sequence for all kinds. Topics exist before they are configured, and have their
-own configs before the brokers' defaults move. A DENY is in force before the ALLOW that it restricts, and until that is
-gone. Deletions of what others need come last.
+The ranks in `order` form one sequence for all kinds. Lockstep creates topics before it configures them, and sets their
+own configs before the brokers' defaults. It creates a DENY before the ALLOW that it restricts, and deletes it after
+that ALLOW. It deletes last what other items need.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sinks.kafka.ports.acl_binding import ALLOW, DENY
 from streaming.message_words import Word
 
 ABSENT = "\0"
-"""A part of a key that is not there, null in JSON; Kafka allows no such name. `""` is a default entity."""
+"""A part of a key that is absent: null in JSON. Kafka allows no such name. `""` is a default entity."""
 
 
 class Op(Word):
@@ -32,7 +32,7 @@ class Op(Word):
 
 
 class On(str, Enum):
-    """What a right is about; the docs show these words."""
+    """The type of resource that a right names; the docs show these words."""
 
     CLUSTER = "the cluster"
     UPSTREAM = "replicated topics"
@@ -63,15 +63,16 @@ class FlowSide(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class RequiredRight:
-    """Operations that the job needs on a resource while a kind is enabled, and why. `condition`: when, in the docs'
-    words; "": whenever the kind is enabled. `also`: an attribute of `FlowSettings` that must be true as well."""
+    """Operations that the job needs on a resource while a kind is enabled, and why."""
 
     side: FlowSide
     on: On
     operations: tuple[str, ...]
     why: str
     condition: str = ""
+    """When the job needs them, in the docs' words; "": whenever the kind is enabled."""
     also: str | None = None
+    """Attribute of `FlowSettings` that must be true as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,44 +86,44 @@ class Switch:
 
 @dataclass(frozen=True)
 class KindRow:
-    """One kind of resource.
-
-    - `package`: the folder below `sinks.kinds` with its controller and writer; two kinds may share one.
-    - `key_fields`: the names of a key's parts, in order, as the plan's JSON shows them; those in `numbers` are numbers,
-      those in `nullable` may be `ABSENT`.
-    - `order`: the operations that are allowed, each with its rank among all steps of a plan; for a kind whose key ends
-      in a permission, by operation and permission.
-    - `owned`: whether Lockstep owns what it creates. Only what it owns is ever deleted.
-    - `limited`: whether the deletion limit counts it. `together`: all operations leave in one request.
-    - `content`: it moves all the time, as records do: in no digest, and a mere update is no audit event.
-    - `written_with`: the operation of Kafka's ACLs that each of ours needs.
-    - `enabled_by`: one of these properties is enough; none: the settings decide otherwise.
-    - `in_a_request`: so many changes reach its writer together; None: as many as of most kinds.
-    - `interval_key`: MM2's property for how often it is polled.
-    - `data`: a deletion destroys records; owned items are then known by the topic's id.
-    - `of_principals`: it is about principals, which several sources may have. `lockstep.acl.principals` covers it.
-      Flows into one target say what they want of it, so that none deletes what another still wants.
-    - `shown_late`: a broker may show minutes later what it created: until then it is not created once more.
-    - `versioned`: the ledger keeps which version of the item was written, as it does of passwords.
-    """
+    """One kind of resource."""
 
     package: str
+    """Folder below `sinks.kinds` with the controller and the writer; two kinds may share one."""
     key_fields: tuple[str, ...]
+    """Names of a key's parts, in order, as the plan's JSON shows them."""
     order: Mapping[Any, int]
+    """The operations that the kind allows, each with its rank among all steps of a plan. If the key ends in a
+    permission: by operation and permission."""
     written_with: Mapping[Op, str] = field(default_factory=dict)
+    """Operation of Kafka's ACLs that the job needs for each operation of a plan."""
     owned: bool = True
+    """Lockstep records in the ledger what it creates of the kind. It deletes only what the ledger lists."""
     limited: bool = True
+    """The deletion limit counts the kind's deletions."""
     together: bool = False
+    """The writer sends all operations in one request."""
     content: bool = False
+    """The value moves all the time, as offsets do. So no digest holds it, and an update is no audit event."""
     data: bool = False
+    """A deletion destroys records. The ledger then knows an owned item by its topic id."""
     of_principals: bool = False
+    """Items belong to principals, which several sources may have. `lockstep.acl.principals` selects them. Each flow
+    into a target publishes what it wants, so that no flow deletes what another still wants."""
     shown_late: bool = False
+    """A broker may show a new item minutes after its creation. Lockstep does not create it again meanwhile."""
     versioned: bool = False
+    """The ledger keeps the version that Lockstep wrote, for example of a password."""
     numbers: frozenset[str] = frozenset()
+    """Parts of the key that are numbers."""
     nullable: frozenset[str] = frozenset()
+    """Parts of the key that may be `ABSENT`."""
     enabled_by: tuple[Switch, ...] = ()
+    """Each of these properties enables the kind. None: the settings decide otherwise."""
     interval_key: str | None = None
+    """MM2's property for the poll interval."""
     in_a_request: int | None = None
+    """Most changes that the writer gets in one call; None: the default of all kinds."""
     rights: tuple[RequiredRight, ...] = field(default=())
 
     @property

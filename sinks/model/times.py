@@ -1,5 +1,4 @@
-"""Times in UTC: now, and how they are written wherever people or programs read one (ISO 8601, to the second). A clock
-that never jumps."""
+"""Times: now in UTC, ISO 8601 texts to the second, and a clock that never jumps."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ def boot_clock() -> float:
 
 
 def milliseconds(at: datetime) -> int:
-    """Since the epoch."""
+    """Returns milliseconds since the epoch."""
     return round(at.timestamp() * 1000)
 
 

@@ -37,7 +37,7 @@ def test_topics_that_differ_in_configs_alone_are_no_change_of_the_topic() -> Non
 
 @pytest.mark.parametrize(("kind", "key"), [(Kind.TOPIC, ("a.t", "x")), (Kind.TOPIC_CONFIG, ("a.t",))])
 def test_key_has_the_parts_of_its_kind(kind: Kind, key: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="has not the parts"):
+    with pytest.raises(ValueError, match="must have the parts"):
         Change(kind, key, None, "1")
 
 
