@@ -1,4 +1,4 @@
-"""Whether something is gone, or only missing from a listing. Pure: times come in, in monotonic seconds."""
+"""Tells items that are gone from items that one listing lacks. Pure: callers pass times, in monotonic seconds."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from sinks.model.times import NEVER_AT
 K = TypeVar("K")
 
 OBSERVATIONS, SECONDS = 3, 60.0
-"""So often, and over so long, a topic must be missing before a broker is asked for it by name."""
+"""A topic must be missing from this many listings, over this many seconds, before Lockstep asks a broker for it by
+name."""
 
 SHRUNK = 0.5
-"""A listing with less than this share of the one before is not believed: what it lacks is missing for the first
+"""A listing with less than this share of the one before is not believed. What it lacks counts as missing for the first
 time."""
 
 
 @dataclass
 class Absence(Generic[K]):
-    """Since when each missing item is missing, and how often that was observed. An absence is lasting after so many
-    `observations` over so many `seconds`."""
+    """Since when each missing item is missing, and in how many listings. An absence is lasting after this many
+    `observations` over this many `seconds`."""
 
     observations: int = OBSERVATIONS
     seconds: float = SECONDS
@@ -29,7 +30,7 @@ class Absence(Generic[K]):
     _listed: int = 0
 
     def observe(self, missing: Collection[K], listed: int, now: float) -> None:
-        """Note one listing of `listed` items that lacks these. An item that is listed again is no longer missing."""
+        """Note a listing of `listed` items that lacks `missing`. An item that is listed again is no longer missing."""
         believed = listed > 0 and listed >= SHRUNK * self._listed
         known = self._missing if believed else {}
         self._listed = listed

@@ -1,10 +1,10 @@
-"""When calls that fail, and changes that the target refused, are tried again: ever less often. Pure.
+"""Schedules retries of failed calls and of changes that the target refused, with growing waits. Pure.
 
 Each refused change backs off by itself.
 
-What a missing right denied is another thing than a refused value: once the operator grants the right, all that it
-denied passes. So a few of those changes are tried every minute. As long as all that are tried go through, twice as many
-of their kind are tried at once. A right may have been granted for all of them, or for one.
+A change that failed for a missing right differs from a refused value: once the operator grants the right, all such
+changes pass. So Lockstep tries a few of them every minute. If all of these pass, it tries twice as many of their kind
+at once. The operator may have granted the right for all of them, or for one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streaming.durations import doubled
 from streaming.message_words import number_of
 
 FIRST_RECOMPARE_S, LONGEST_RECOMPARE_S = 1.0, 30.0
-"""Seconds until the second try, and between tries in the end."""
+"""Seconds until the second try, and longest wait between tries."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class RetrySchedule:
         return wait
 
     def succeeded(self) -> None:
-        """The next failure is the first one."""
+        """Note a success. The next failure counts as the first one."""
         self.failures, self.not_before = 0, 0.0
 
     def is_due(self, now: float) -> bool:
@@ -47,13 +47,13 @@ class RetrySchedule:
 
 
 FIRST_RETRY_S = 30.0
-"""Seconds until the second try."""
+"""Seconds until the second try of a refused change."""
 
 LONGEST_RETRY_S = 3600.0
-"""Seconds between tries in the end: often enough to notice within the hour that a policy was relaxed."""
+"""Longest wait between tries, in seconds. Lockstep notices within the hour that an operator relaxed a policy."""
 
 DENIED_WAIT, DENIED_TRIED = 60.0, 5
-"""Seconds until the next try of some changes that a missing right denied, and how many of a kind are tried at first.
+"""Seconds until Lockstep tries changes again that failed for a missing right, and how many of a kind it tries at first.
 Each failed try is an event in the audit topic."""
 
 
@@ -79,8 +79,8 @@ class Backoff:
     ) -> tuple[list[Change], list[Refusal]]:
         """Returns the changes to try now, and refusals of the changes that wait. A new value is tried at once.
 
-        Forgets every other change of what was compared. `compared`: remote topics or groups, with which keys begin;
-        None: everything was compared.
+        Forgets every other backed-off change of the compared items. `compared`: remote topics or groups, the first
+        parts of keys; None: everything was compared.
         """
         wanted, begins = {(change.kind, change.key) for change in changes}, None if compared is None else set(compared)
         self.keep(lambda one: (one.kind, one.key) in wanted or (begins is not None and one.key[0] not in begins))
@@ -122,8 +122,8 @@ class Backoff:
             self._hasten_denied(granted - denied, denied, now)
 
     def _hasten_denied(self, granted: Collection[Kind], denied_again: Collection[Kind], now: float) -> None:
-        """`granted`: kinds whose tried changes all succeeded, among them denied ones. `denied_again`: kinds with a
-        change that was denied now."""
+        """Double the number of denied changes that are tried at once. `granted`: kinds whose tried changes all
+        succeeded, denied ones among them. `denied_again`: kinds with a change that was denied now."""
         for kind in granted:
             self._tried[kind] = 2 * self._tried.get(kind, DENIED_TRIED)
         for kind in denied_again:
@@ -138,7 +138,7 @@ class Backoff:
                 self._changes[kind, one.change.key] = replace(one, due=min(one.due, at))
 
     def due(self, now: float) -> set[str]:
-        """Remote topics or groups, with which keys begin, that have a change to try again now."""
+        """Returns the remote topics or groups (first parts of keys) that have a change to try again now."""
         return {key[0] for (_, key), backed_off in self._changes.items() if backed_off.due <= now}
 
     def next_at(self) -> float:

@@ -1,4 +1,5 @@
-"""What the controller of a kind says in a pass, as values: what its poll found, what differs, what it wants."""
+"""Values that the controller of a kind returns in a pass: result of the poll, comparison, what the flow wants,
+status."""
 
 from __future__ import annotations
 
@@ -19,74 +20,77 @@ class Polled:
     """Result of a poll."""
 
     differs: bool
-    """There is something to compare."""
+    """Whether there is something to compare."""
     due: float = NEVER_AT
-    """When the next poll is due without any other reason, in monotonic seconds."""
+    """When the next poll is due on its own, in monotonic seconds."""
     due_if_refused: float = NEVER_AT
-    """The same while a change is refused."""
+    """When it is due while a change is refused."""
     inputs: object = None
-    """What a comparison depends on besides its keys."""
+    """What a comparison depends on besides its keys. If it changes, everything is compared."""
     keys: Mapping[str, str] | None = None
     """All keys, each with its item's name on the target; None: the kind is one list."""
     comparable: Collection[str] | None = None
     """Keys that can be compared now; None: all."""
     compares_twice: bool = True
-    """Keys take turns for a second comparison."""
+    """Whether each full comparison compares a few keys once more, in turns."""
     possible: bool = True
-    """Something can be compared now."""
+    """Whether anything can be compared now."""
     polled: int = 0
     """Number of polled items."""
     explained: int = 0
-    """How many signalled records the differences explain."""
+    """Number of records of the source's metadata log that the differences explain."""
     refused: Sequence[Refusal] = ()
-    """What the target cannot have."""
+    """Changes that the target would not accept."""
     errors: Sequence[Unobserved] = ()
-    """What the source hides, or the target does not show yet."""
+    """Items that the source hides or that the target does not show yet."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a flow wants of a kind that it owns. Without this Lockstep deletes nothing of the kind
-    (`sinks.engine.deletion_checks`).
-
-    `keys`: on the target. `shown`: how many `items` its source shows. `owned`: keys that other flows into the target
-    may take as owned by this one. `kept`: keys that the flow may own and never deletes.
-    """
+    """What a flow wants of a kind that it owns. Without this value Lockstep deletes nothing of the kind
+    (`sinks.engine.deletion_checks`)."""
 
     kind: Kind
     keys: Collection[Key]
+    """Keys that the target should have."""
     shown: int
+    """Number of items that the source shows."""
     items: str
+    """What these items are, for messages."""
     owned: Collection[Key] = ()
+    """Keys that other flows into the target may treat as owned by this flow."""
     kept: Collection[Key] = ()
+    """Keys that the flow never deletes, even if it owns them."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs now. Until the agenda has learned it, the comparison counts as not made, and is made again.
-
-    `present`: by kind, every item on the target with its topic's id or "". A kind that was not seen in full is left
-    out. `wanted`: None if the source was not seen. `covered`: compared keys, each with its item's name on the target;
-    None: the whole list. `again`: keys to compare again in the next pass. `unobserved`: why a key could not be
-    compared. `refused`: by key, what the target would not take. `drifts`: by key, what differs in effect although
-    nothing is to be written. `unsupported`: why a cluster does not have the kind. `alike`: items that both sides have
-    alike. `remembered`: entries for the ledger.
-    """
+    """What differs now. It counts only once the agenda has noted it; until then it is made again."""
 
     plan: Plan
     present: Mapping[Kind, Mapping[Key, str]] = field(default_factory=dict)
+    """By kind, every item on the target with its topic's id or "". Lacks kinds that were not listed in full."""
     wanted: Wanted | None = None
+    """None if the source was not observed."""
     covered: Mapping[str, str] | None = None
+    """The compared keys, each with its item's name on the target; None: the whole list."""
     again: Collection[str] = ()
+    """Keys to compare again in the next pass."""
     unobserved: Mapping[str, Unobserved] = field(default_factory=dict)
+    """Why a key could not be compared."""
     refused: Mapping[str, Sequence[Refusal]] = field(default_factory=dict)
+    """Changes that the target would not accept, by key."""
     drifts: Mapping[str, Sequence[DifferingConfig]] = field(default_factory=dict)
+    """Configs that differ in effect although there is nothing to write, by key."""
     unsupported: str | None = None
+    """Why a cluster does not have the kind."""
     alike: Alike = field(default_factory=Alike)
+    """Items that both sides have alike."""
     remembered: Entries = field(default_factory=dict)
+    """Entries for the ledger."""
 
     def with_plan(self, plan: Plan) -> Comparison:
-        """Returns the comparison with this plan, which refuses more of the same changes."""
+        """Returns the comparison with this plan, which refuses some of its changes."""
         if self.covered is None:
             return replace(self, plan=plan)
         keys, refused = {name: key for key, name in self.covered.items()}, dict(self.refused)
@@ -104,44 +108,49 @@ class GroupRow(Protocol):
 
     @property
     def topic(self) -> str:
-        """Where the group would continue."""
+        """The topic where the group would continue."""
 
     @property
     def verdict(self) -> str: ...
 
     def as_json(self) -> dict[str, Any]:
-        """One row of `lockstep offsets`."""
+        """Returns one row of `lockstep offsets`."""
 
 
 @dataclass(frozen=True)
 class GroupSummary:
-    """State of the consumer groups. `verdicts`: number of partitions by verdict. `bounds`: by group, the most records
-    that it reads twice in one partition. `rows`: all partitions, unsorted. `refused`: number of offset-syncs and
-    checkpoints that could not be true. `unread`: why the offsets of a group could not be read, if there is one."""
+    """State of the consumer groups."""
 
     verdicts: Mapping[str, int]
+    """Number of partitions by verdict."""
     bounds: Mapping[str, int]
+    """By group, the most records that it reads twice in one partition."""
     rows: Sequence[GroupRow] = ()
+    """All partitions, unsorted."""
     refused: Mapping[str, int] = field(default_factory=dict)
+    """Number of offset-syncs and checkpoints whose offsets cannot be true, by reason."""
     unread: str | None = None
+    """Why the offsets of a group could not be read; None if all were."""
 
 
 @dataclass(frozen=True)
 class ControllerStatus:
-    """What a controller knows of its kinds besides the plan of this pass. `refused`: changes that wait. `errors`: what
-    could not be observed. `unsupported`: why a cluster does not have a kind.
-
-    `effective`: configs that differ in effect, of all topics. `polled`: number of items that this pass polled. `due`:
-    when the next poll is due without any other reason, in monotonic seconds. `stream_moved`: MM2 wrote records that the
-    stream has not brought yet. `warnings`: probable mistakes in the file, for `FlowStatus.reason`.
-    """
+    """What a controller knows of its kinds, besides the plan of this pass."""
 
     refused: Sequence[Refusal] = ()
+    """Changes that wait."""
     errors: Sequence[Unobserved] = ()
+    """Items that could not be observed."""
     unsupported: str | None = None
+    """Why a cluster does not have a kind."""
     groups: GroupSummary | None = None
     effective: Sequence[DriftGroup] = ()
+    """Configs that differ in effect, of all topics."""
     polled: int = 0
+    """Number of items that this pass polled."""
     due: float = NEVER_AT
+    """When the next poll is due on its own, in monotonic seconds."""
     stream_moved: bool = False
+    """MM2 wrote records that the stream has not delivered yet."""
     warnings: Sequence[str] = ()
+    """Probable mistakes in the properties file, for `FlowStatus.reason`."""

@@ -1,18 +1,18 @@
-"""What a pass is made of: controllers. Each keeps one or a few kinds of resources that are polled together.
+"""The interface of a controller, which syncs one kind or a few kinds that it polls together.
 
-A kind is four things. A pass (`sinks.engine.reconcile`) calls them in this order:
+A pass (`sinks.engine.reconcile`) calls in this order:
 
 1. `poll`: does anything differ? As cheaply as possible.
 2. `survey`: if so, what do both sides have?
-3. `difference`: what should the target have, and what differs? Pure: the answer is a `Comparison`, values alone.
-4. `Write`: changes to outcomes.
+3. `difference`: what should the target have, and what differs? Pure; returns a `Comparison`.
+4. `Write`: takes changes, returns outcomes.
 
-Two questions come from elsewhere: `second_look` before deletions (are these items really gone on the source?), and
-`alike` from `lockstep adopt`.
+Two more questions: `second_look` before deletions (are these items really gone on the source?), and `alike` from
+`lockstep adopt`.
 
-No controller keeps what is dirty, backs off, compares again, waits for what it created, or guards deletions. Its agenda
-(`sinks.every_kind.kinds_agenda`) and the engine do that for every kind. What a controller keeps between two passes is
-cheap to lose: after a restart everything is compared once more.
+A controller does not track dirty keys, back-offs, second comparisons, awaited creations or deletion checks. Its agenda
+(`sinks.every_kind.kinds_agenda`) and the engine do that for every kind. A controller may lose what it keeps between two
+passes: after a restart everything is compared once more.
 """
 
 from __future__ import annotations
@@ -34,38 +34,39 @@ from streaming.hints import CheckpointSeen, SyncSeen
 
 @dataclass(frozen=True)
 class PassContext:
-    """What a pass knows when its controllers poll.
-
-    `now`: monotonic seconds. `signal_works`: no signal means that nothing changed. `requested`: upstream topics that an
-    operator asked for. `everything`: compare all items of both sides. `idle`: kinds that are paused or rest.
-    `confirming`: kinds with a deletion that waits for the comparison that is due now. `beside`: what was known of other
-    flows when the pass began.
-    """
+    """What a pass knows when its controllers poll."""
 
     now: float
+    """Monotonic seconds."""
     listed: Listed
     ledger: Ledger
     signal_works: bool = False
+    """Whether the watch of the source's metadata log works. If so, no new record means that nothing changed."""
     requested: Collection[str] = ()
+    """Upstream topics that an operator asked to compare."""
     everything: bool = False
+    """Compare all items of both sides."""
     idle: frozenset[Kind] = frozenset()
+    """Kinds that are paused or at rest."""
     confirming: frozenset[Kind] = frozenset()
+    """Kinds with a deletion that waits for the comparison that is due now."""
     beside: OtherDrains = NO_OTHERS
+    """What was known of the other flows into the target when the pass began."""
 
 
 class Sighting(Enum):
-    """The source's answer about one item by name, where the target has an item too many."""
+    """The source's answer to a question about one item by name, where the target has an item too many."""
 
     GONE = auto()
     """The source has it no more."""
     WANTED = auto()
-    """The source has it, and the target should have it as well: the list that lacked it was stale."""
+    """The source has it, and the target should have it as well: the listing that lacked it was stale."""
     LEFT_OUT = auto()
-    """The source has it. Only the settings say that the target should not."""
+    """The source has it, but the settings exclude it from the target."""
     BEHIND = auto()
-    """The broker that lacks it does not know yet what others know. No controller says so itself."""
+    """The broker that lacks it lags behind the metadata of other brokers. The engine finds this, no controller."""
     RENAMED = auto()
-    """The source may have it under a name that the settings do not tell any more. No controller says so itself."""
+    """The source may have it under a name that the settings no longer give. The engine finds this, no controller."""
 
 
 def sightings(keys: Iterable[Key], wanted: Collection[Key], held: Collection[Key]) -> dict[Key, Sighting]:
@@ -76,7 +77,7 @@ def sightings(keys: Iterable[Key], wanted: Collection[Key], held: Collection[Key
 
 
 class Controller(Protocol):
-    """Keeps one kind or a few kinds of one flow in step. `agenda`: the agenda of these kinds.
+    """Syncs one kind or a few kinds of one flow. `agenda`: the agenda of these kinds.
 
     `poll` and `survey` raise LockstepError. An error that concerns only these kinds stops no others
     (`sinks.engine.report`).
@@ -86,26 +87,26 @@ class Controller(Protocol):
     def kinds(self) -> frozenset[Kind]: ...
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
-        """Find out cheaply whether something changed. The agenda is told at once, because a poll reports a difference
-        once."""
+        """Find out cheaply whether something changed. Note each difference in the agenda at once, because a poll
+        reports it only once."""
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> Any:
-        """Reads both sides, and may apply the kind's rules to what it read."""
+        """Read both sides, and maybe apply the kind's rules."""
 
     def difference(self, context: PassContext, seen: Any) -> Comparison:
-        """Returns the changes that the target needs, including backed-off ones. Asks no cluster."""
+        """Returns the changes that the target needs, including backed-off ones. Sends no request to a cluster."""
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """Ask the source by name for items that the target should no longer have. An item that the answer lacks is
+        """Ask the source by name for items that the target should no longer have. An item without an answer counts as
         unknown."""
 
     def alike(self, context: PassContext, compared: Comparison) -> Alike:
-        """Returns items that both sides have alike, made by any client. Called only by `lockstep adopt`."""
+        """Returns items that both sides have alike, whichever client made them. Called only by `lockstep adopt`."""
 
 
 Write = Callable[[Sequence[Change]], list[Outcome]]
-"""Writes changes of one kind to the target. Returns an outcome for each change, and for each part that was tried apart.
-Raises LockstepError for what concerns all."""
+"""Writes changes of one kind to the target. Returns one outcome per change; several if it tried parts of it one by one.
+Raises LockstepError for an error that concerns all changes."""
 
 
 @runtime_checkable
@@ -113,13 +114,13 @@ class StreamFollower(Protocol):
     """The controller of consumer groups, the only one that reads MM2's topics."""
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """Queue what a micro-batch brought. Called from the batch's thread."""
+        """Queue the offset-syncs and checkpoints of a micro-batch. Called from the batch's thread."""
 
     def written(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
-        """Called with the outcomes of what it compared; an empty list if there was nothing to write."""
+        """Learn the outcomes of the writes of this pass; an empty list if there was nothing to write."""
 
     def status(self, context: PassContext, agenda: KindsAgenda) -> ControllerStatus:
-        """For the report, at the end of every pass."""
+        """Returns what the report shows, at the end of every pass."""
 
     def close(self) -> None:
-        """Save what it keeps between two full comparisons, and close its clients."""
+        """Save the state between two full comparisons, and close the clients."""

@@ -1,4 +1,4 @@
-"""Whether the brokers that answer for a cluster are cut off from its controller."""
+"""Finds out whether the brokers that answer for a cluster are cut off from its controller."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sinks.kafka.ports.watches import MetadataEpochs, MetadataSignal
 from streaming.errors import LockstepError
 
 EPOCHS_GROW_WITHIN_S = 2.0
-"""Seconds within which a broker that follows its controller has a higher metadata epoch: four records at the default
+"""Seconds within which the metadata epoch of a broker grows if it follows its controller: four records at the default
 of `metadata.max.idle.interval.ms`."""
 EPOCH_POLL_INTERVAL_S = 0.1
 
@@ -17,27 +17,26 @@ EPOCH_POLL_INTERVAL_S = 0.1
 class FollowedLog:
     """Tells whether the brokers of a source follow its metadata log.
 
-    A broker that is cut off from the controller answers with what it knew then, and its metadata epoch stands still. An
+    A broker that is cut off from the controller answers from old metadata, and its metadata epoch stands still. An
     active controller writes a record each 500 ms (`metadata.max.idle.interval.ms`, KIP-835).
     """
 
     def __init__(self, signal: MetadataSignal, asked: MetadataEpochs, patience_s: float = 0.0) -> None:
-        """`asked`: asks the clients that take the second look. `patience_s`: how long `is_behind` waits for an epoch to
-        grow."""
+        """`asked`: reads the epochs of the brokers that take the second look. `patience_s`: seconds that `is_behind`
+        waits for an epoch to grow."""
         self._signal, self._asked, self._patience_s = signal, asked, patience_s
         self._highest = -1
 
     def begin(self) -> None:
-        """Begin a comparison. From now on a broker that answers must know what any broker knew before."""
+        """Begin a comparison. From now on, a broker's answer must be as new as any epoch seen so far."""
         self._highest = max(self._highest, self._signal.highest_epoch)
 
     def latest(self) -> int | None:
-        """Returns the highest epoch that is known now; None where a broker does not answer."""
+        """Returns the highest epoch known now; None if a broker does not answer."""
         return None if self._ask() is None else self._highest
 
     def is_behind(self, since: int | None) -> bool:
-        """Whether a broker that answers now lacks a part of the log, or has not followed it beyond the epoch
-        `since`."""
+        """Whether a broker that answers now lags behind the log, or has not read beyond the epoch `since`."""
         until = time.monotonic() + self._patience_s
         while (stands := self._stands_still(since)) and time.monotonic() < until:
             time.sleep(EPOCH_POLL_INTERVAL_S)
@@ -52,7 +51,7 @@ class FollowedLog:
         return any(epoch < known or epoch <= since for epoch in epochs)
 
     def _ask(self) -> Sequence[int] | None:
-        """Returns None where a broker does not answer."""
+        """Returns the epochs of the asked brokers; None if one does not answer."""
         try:
             epochs = self._asked()
         except LockstepError:

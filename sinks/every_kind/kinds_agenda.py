@@ -51,22 +51,24 @@ log = logging.getLogger(__name__)
 OwnedKeys = Callable[[Kind], Collection[Key]]
 
 WHOLE = ""
-"""The key of a kind that is compared as one list."""
+"""The only key of a kind that is compared as one list."""
 
 AT_ONCE = 200
-"""Keys that are compared again in one pass. A change that comes meanwhile waits for it: a third of a second or so."""
+"""Most keys of second comparisons in one pass. A change that comes meanwhile waits for it, about a third of a
+second."""
 
 WITH_ALL = 500
-"""The same in a pass that compares everything; more, since a kind with an interval of its own has no other passes."""
+"""The same in a pass that compares everything. It is larger, because a kind with its own interval has no other
+passes."""
 
 IN_TURN = 100
-"""Keys that are compared with each full comparison, so that 2,000 are within twenty of them."""
+"""Keys that are compared again with each full comparison. 2,000 keys get their turn within twenty of them."""
 
 BEHIND_FOR = 30.0
-"""Seconds for which a broker's lists may be behind another broker's."""
+"""Seconds for which a broker's lists may lag behind another broker's."""
 
 RETRIED_AT_ONCE = 500
-"""Unobserved keys that are compared again in one pass: one request describes them."""
+"""Most unobserved keys that are compared again in one pass: one request describes them."""
 
 
 class KeysToCompare:
@@ -88,10 +90,10 @@ class KeysToCompare:
         self._differed: float | None = None
 
     def begin(self, there: Collection[str], also: Iterable[str], *, everything: bool) -> set[str]:
-        """Begin a pass that polls: make dirty what earlier passes left to compare, and `also`.
+        """Begin a pass that polls. Marks as dirty the keys that earlier passes left, and `also`.
 
-        Returns the keys that are no longer `there`. If a later listing has them, they are compared like new ones.
-        `everything`: this pass compares everything.
+        Returns the keys that `there`, the polled keys, lacks. If a later listing has them, they are compared like new
+        ones. `everything`: this pass compares everything.
         """
         most = WITH_ALL if everything else AT_ONCE
         # What has not been compared once yet keeps its place.
@@ -104,7 +106,7 @@ class KeysToCompare:
         return gone
 
     def reset(self, dirty: set[str]) -> None:
-        """Leave only these keys to compare, and none for a second comparison."""
+        """Replace all keys to compare by these. No key waits for a second comparison then."""
         self.dirty, self.fresh, self.repeated = dirty, set(), set()
 
     def differs(self, found: Collection[str]) -> None:
@@ -112,12 +114,12 @@ class KeysToCompare:
         self.fresh.update(found)
 
     def list_differs(self, now: float) -> None:
-        """A poll of the whole list found it to differ."""
+        """Note that a poll found the whole list to differ."""
         self.differs({WHOLE})
         self._differed = now
 
     def list_in_doubt(self, now: float) -> bool:
-        """Whether the whole list differed lately. A broker may be behind, so the full comparison compares the list
+        """Whether the whole list differed within BEHIND_FOR. A broker may lag, so the full comparison compares the list
         again."""
         doubted = self._differed is not None
         if self._differed is not None and now - self._differed >= BEHIND_FOR:
@@ -142,7 +144,7 @@ class KeysToCompare:
         self.owed |= dict.fromkeys(sorted(set(keys) - self.owed.keys()))
 
     def retried(self, there: Collection[str], now: float) -> set[str]:
-        """Returns the unobserved keys to compare again now; none before their time. Forgets keys that are gone."""
+        """Returns the unobserved keys that are due for a retry. Forgets keys that are gone."""
         if not self.unobserved or not self._retries.is_due(now):
             return set()
         self.unobserved = {key: why for key, why in self.unobserved.items() if key in there}
@@ -172,17 +174,19 @@ class KeysToCompare:
 
 
 LAGS = 300.0
-"""Seconds after which what was created and never shown counts as missing."""
+"""Seconds after which a created item that the target never showed counts as missing."""
 
-NOT_SHOWN = "{} took {} creations and does not show them yet; they are tried again if it does not within minutes"
+NOT_SHOWN = (
+    "{} took {} creations and does not show them yet. Lockstep creates them again if it does not within 5 minutes"
+)
 
 
 class RecentCreations:
-    """Items that were created a moment ago and that the target does not show yet. They are not created again.
+    """Items that Lockstep created a moment ago and that the target does not show yet. It does not create them again.
 
-    A broker that creates 10,000 partitions may show them minutes later. An item that was shown once and is missing then
-    was deleted, and is created again at once. So is an item that is not shown within `LAGS`. A kind's row
-    (`shown_late`) says whether this concerns it.
+    A broker that creates 10,000 partitions may show them minutes later. If an item was shown once and is missing then,
+    a client deleted it, and Lockstep creates it again at once. It also does so for an item that is not shown within
+    `LAGS`. The row of a kind (`shown_late`) says whether this concerns it.
     """
 
     def __init__(self) -> None:
@@ -202,7 +206,7 @@ class RecentCreations:
         return self.missed
 
     def unobserved(self, kind: Kind, wanted: Collection[Key], alias: str) -> list[Unobserved]:
-        """Returns an error that says how many wanted items the target does not show yet. `alias`: of the target."""
+        """Returns an error with the number of wanted items that the target does not show yet. `alias`: the target's."""
         waiting = len(self.missed.intersection(wanted))
         return [Unobserved(kind, NOT_SHOWN.format(alias, waiting))] if waiting else []
 
@@ -212,15 +216,14 @@ Cases = tuple[DifferingConfig, ...]
 
 @dataclass
 class KindFindings:
-    """What the last comparisons found, by key, for status only.
-
-    `refused`: by key, what the target would not take. `errors`: what could not be observed of a kind that is one list.
-    `unsupported`: why a cluster does not have the kind.
-    """
+    """What the last comparisons found, for status only."""
 
     refused: dict[str, Sequence[Refusal]] = field(default_factory=dict)
+    """Changes that the target would not accept, by key."""
     errors: tuple[Unobserved, ...] = ()
+    """Items that could not be observed, of a kind that is compared as one list."""
     unsupported: str | None = None
+    """Why a cluster does not have the kind."""
     _notes: Collection[str] = ()
     _cases: dict[str, Cases] = field(default_factory=dict)
     _shared: dict[Cases, Cases] = field(default_factory=dict)
@@ -264,32 +267,37 @@ class KindFindings:
 
 @dataclass
 class KindsAgenda:
-    """What the kinds of one controller have to do next.
-
-    `signalled`: records of the source's metadata log that no poll has looked for yet. `error`: why the last call of the
-    controller failed; `retries`: when it is called again. `backed_off`: refused changes. `created`: items that the
-    target does not show yet. `keys`: what to compare. `written`: names on the target that were written since the last
-    poll; `own_writes`: their keys that were not polled since. `inputs`: what the last comparison depended on. `rests`:
-    the list could not be compared in full, and waits for the next poll. `polled`: result of the last poll. `findings`:
-    for status. `lacked`: kinds that Lockstep owns items of, and that the target shows empty.
-    """
+    """What the kinds of one controller have to do next."""
 
     signalled: int = 0
+    """Number of records of the source's metadata log for which no poll has run yet."""
     error: LockstepError | None = None
+    """Why the last call of the controller failed."""
     retries: RetrySchedule = field(default_factory=RetrySchedule)
+    """When the controller is called again."""
     backed_off: Backoff = field(default_factory=Backoff)
+    """Refused changes."""
     created: RecentCreations = field(default_factory=RecentCreations)
+    """Items that the target does not show yet."""
     keys: KeysToCompare = field(default_factory=KeysToCompare)
+    """Keys to compare."""
     written: set[str] = field(default_factory=set)
+    """Names on the target that Lockstep wrote since the last poll."""
     own_writes: set[str] = field(default_factory=set)
+    """Keys of these names that were not polled since."""
     inputs: object = None
+    """What the last comparison depended on."""
     rests: bool = False
+    """The list could not be compared in full, and waits for the next poll."""
     polled: Polled = field(default_factory=lambda: Polled(differs=False))
+    """Result of the last poll."""
     findings: KindFindings = field(default_factory=KindFindings)
+    """For status."""
     lacked: Absence[Kind] = field(default_factory=lambda: Absence[Kind]())
+    """Kinds that Lockstep owns items of while the target shows none."""
 
     def failed(self, error: LockstepError, now: float) -> None:
-        """Note that a call of the controller failed. It is called again ever less often."""
+        """Note that a call of the controller failed. The wait before the next call grows."""
         self.retries.failed(now)
         self.error, self.polled = error, replace(self.polled, polled=0)
 
@@ -298,25 +306,25 @@ class KindsAgenda:
         self.retries.succeeded()
 
     def note_unsupported(self, kind: Kind, flow: Flow, reason: str) -> None:
-        """Note that a cluster does not support the kind. The kind is compared once all the same: other flows hold their
-        deletions until this flow has said what it wants."""
+        """Note that a cluster does not support the kind. The pass compares it once all the same: other flows hold their
+        deletions until this flow has published what it wants."""
         is_news = self.findings.unsupported is None
         if is_news:
-            log.info("%s: %s is left alone: %s", flow.name, kind, reason)
+            log.info("%s: Lockstep does not sync %s: %s", flow.name, kind, reason)
         self.findings = KindFindings(unsupported=reason)
         self.keys.reset({WHOLE} if is_news else set())
         self.rests = True
 
     def cannot_be_seen(self, error: Unobserved) -> None:
-        """A poll of the whole list was denied."""
+        """Note that the cluster denied a poll of the whole list."""
         self.keys.dirty.add(WHOLE)
         self.findings.errors, self.findings.refused, self.rests = (error,), {}, True
 
     def hold_back(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
         """Returns the comparison without creations that the target will show later, and without changes that back off.
 
-        Forgets backed-off changes of compared items that are no longer wanted. `owned`: returns the keys that the flow
-        owns of a kind.
+        Forgets backed-off changes of compared items that are no longer wanted. `owned`: called with a kind, returns the
+        keys that the flow owns.
         """
         plan, covered = comparison.plan, comparison.covered
         if covered is None:
@@ -340,8 +348,8 @@ class KindsAgenda:
         return replace(comparison, plan=plan)
 
     def _believed(self, comparison: Comparison, owned: OwnedKeys, now: float) -> Comparison:
-        """Returns the comparison with corrected `present`. If the target shows none of the items that Lockstep owns,
-        that is believed only after a while. A new item that is not shown yet counts as present."""
+        """Returns the comparison with corrected `present`. A target that shows none of the items that Lockstep owns is
+        believed only after a while. A new item that is not shown yet counts as present."""
         self.rests = bool(comparison.plan.errors) or comparison.unsupported is not None
         present = dict(comparison.present)
         for kind, there in comparison.present.items():
@@ -365,8 +373,8 @@ class KindsAgenda:
         self.own_writes |= {key for key, name in (comparison.covered or {}).items() if name in names}
 
     def note_compared(self, comparison: Comparison, outcomes: Collection[Outcome], now: float) -> None:
-        """Note that a comparison was applied. Left to compare: what could not be seen, was not written, or failed for a
-        moment."""
+        """Note that a comparison was applied. Keys stay to compare if they could not be observed, were not written, or
+        failed for the moment."""
         covered, self.inputs = comparison.covered, self.polled.inputs
         passing = {one.change.key[0] for one in outcomes if one.error is not None and one.error.retriable}
         # A new topic may lack a refused config, or be another client's with other configs.
@@ -400,7 +408,7 @@ class KindsAgenda:
         )
 
     def due_at(self, now: float) -> float:
-        """When these kinds need a pass without any other reason."""
+        """Returns when these kinds need a pass on their own, in monotonic seconds."""
         polled, keys = self.polled, self.keys
         if not polled.possible:
             return NEVER_AT

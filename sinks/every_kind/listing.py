@@ -1,4 +1,4 @@
-"""The topics of both clusters, listed together, and what the target should have of the source's."""
+"""The listing of both clusters' topics, and the topics that the target should have."""
 
 from __future__ import annotations
 
@@ -12,47 +12,48 @@ from sinks.model.plan import Refusal
 
 
 class Freshness(Enum):
-    """What a pass needs of a listing."""
+    """How fresh a listing must be."""
 
     ALL_NOW = auto()
-    """Both clusters, listed and derived now."""
+    """List both clusters now, and derive the desired topics now."""
     ALL = auto()
-    """The same, of the target as it was a moment ago perhaps, when another flow had it listed."""
+    """The same, but the target's listing may be a moment old, from another flow."""
     SOURCE_NOW = auto()
-    """The source as it is now; the target a few seconds ago perhaps."""
+    """List the source now; the target's listing may be a few seconds old."""
     QUIET = auto()
-    """The source as it was listed last: its metadata log has moved no more since then."""
+    """Take the last listing of the source: its metadata log has not moved since."""
 
 
 @dataclass(frozen=True)
 class DesiredTopics:
-    """The topics that the target should have.
-
-    `remote`: remote name by upstream name. `refused`: remote names that Kafka would not accept, or that several topics
-    of the source would get. `shared`: as `remote`, for topics that would get the same name; MM2 copies them all the
-    same. `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
-    `kept`: of `remote`, the topics whose copies Lockstep creates, enlarges and configures. `created_by_mm2`: as
-    `remote`, for topics that only some versions of MM2 replicate. Where the target has no copy, MM2 alone creates it.
-    """
+    """The topics that the target should have."""
 
     remote: Mapping[str, str]
+    """Remote name by upstream name."""
     refused: tuple[Refusal, ...] = ()
+    """Remote names that Kafka would not accept, or that several topics of the source would get."""
     partitions: Mapping[str, int] = field(default_factory=dict)
+    """Number of partitions by remote name."""
     upstream: frozenset[str] = frozenset()
+    """Remote names of all topics of the source, replicated or not."""
     shared: Mapping[str, str] = field(default_factory=dict)
+    """Remote name by upstream name, of topics that would get the same name; MM2 copies them all the same."""
     kept: Mapping[str, str] = field(default_factory=dict)
+    """Part of `remote`: topics whose copies Lockstep creates, enlarges and configures."""
     created_by_mm2: Mapping[str, str] = field(default_factory=dict)
+    """Remote name by upstream name, of topics that only some versions of MM2 replicate. Lockstep does not create their
+    copies."""
 
     @cached_property
     def copies(self) -> frozenset[str]:
-        """The remote names of `kept`."""
+        """Returns the remote names of `kept`."""
         return frozenset(self.kept.values())
 
 
 @dataclass(frozen=True)
 class Listed:
-    """Topics and partition counts of both clusters, and the topics that the target should have. `ids`: of the source's
-    topics, "" on brokers without topic ids."""
+    """Topics and partition counts of both clusters, and the topics that the target should have. `ids`: topic ids of the
+    source; "" on brokers without topic ids."""
 
     source: Mapping[str, int]
     target: Mapping[str, int]
@@ -60,12 +61,12 @@ class Listed:
     ids: Mapping[str, str] = field(default_factory=dict)
 
     def awaits_mm2(self) -> dict[str, str]:
-        """Returns remote names by upstream name, for topics without a copy that MM2 alone creates."""
+        """Returns remote names by upstream name, of topics that have no copy yet and whose copy only MM2 creates."""
         return {topic: name for topic, name in self.desired.created_by_mm2.items() if name not in self.target}
 
 
 NOTHING_LISTED = Listed({}, {}, DesiredTopics({}))
-"""Of a flow for which nothing is observed any more."""
+"""The listing of a flow that observes nothing any more."""
 
 
 class TopicListing(Protocol):

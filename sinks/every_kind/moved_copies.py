@@ -1,4 +1,4 @@
-"""What a plan may not change once a flow has drained a topic: from then on its clients may write the copy. Pure.
+"""Refuses changes to copies of drained topics, because their clients may write the copies. Pure.
 
 Drained topics are in the ledger (`sinks.ledger.kept_divergences`) until the flow is unfenced or leads again.
 """
@@ -15,34 +15,35 @@ from streaming.message_words import first_names
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
 MOVED = (
-    "the flow drained the topic, so its clients may have moved to the target and write it there. Lockstep changes it "
-    "no more until `lockstep unfence`, or until `lockstep failback --done`"
+    "the flow drained the topic, so its clients may have moved to the target and write the copy. Lockstep changes it "
+    "again only after `lockstep unfence` or `lockstep failback --done`"
 )
 KEPT_DEFAULTS = (
-    "{}, so clients may write copies there, and the brokers' configs hold for these as well. Lockstep changes them no "
-    "more until {}"
+    "{}, so clients may write copies on the target, and the brokers' configs apply to these copies. Lockstep does not "
+    "change the configs until {}"
 )
 KEPT_ACCESS = (
-    "{}, so clients may have moved to the target, and what goes on the source is no longer theirs. Lockstep takes no "
-    "access away until {}. If it is meant, take it away on the target by hand"
+    "{}, so clients may have moved to the target, and the source no longer shows what they need. Lockstep revokes no "
+    "access until {}. If you mean to, revoke it on the target by hand"
 )
 OWN_END = "`lockstep unfence`, or until `lockstep failback --done`"
 READ = "it has read the ledger of {}: `lockstep status` says what is in the way"
 OTHERS_END = "that flow is unfenced, leads again, or is out of the properties file"
-BEHIND_TAKEOVER = "clients could move to the target before Lockstep read where the copy ends; it reads that again"
+BEHIND_TAKEOVER = (
+    "the offset lies beyond the end of the copy that Lockstep noted when clients could move to the target. It reads "
+    "that end again"
+)
+GROUPS_OWN = "the flow drained the topic, so the group may have moved to the target and commit its own offset there"
 NO_DELETION = frozenset(Op) - {Op.DELETE}
-
-
-GROUPS_OWN = "the flow drained the topic, and the group may have moved to the target: its offset there is its own"
 
 
 def refuse_moved(plan: Plan, known: Mapping[str, Divergence], *, in_batches: bool = False) -> Plan:
     """Refuse changes to copies whose clients may have moved, also of ACLs that name one. Returns the rest of the plan.
 
-    Once clients may have moved, no principal loses access. An operator takes rights away on the source, or denies its
-    use, and nothing tells which principals use only the target by now.
-    Also refuses group offsets behind the end that such a copy had then: the end was read after clients wrote the copy.
-    `in_batches`: clients of drained topics move before the others are drained, so a group's offset there is its own.
+    Once clients may have moved, no principal loses access. An operator may revoke rights on the source although the
+    principals use only the target by now, and Lockstep cannot tell.
+    Also refuses group offsets beyond the end that the ledger has of such a copy.
+    `in_batches`: clients of drained topics move before the others are drained. Their groups commit on the target.
     """
     if not known:
         return plan
@@ -57,8 +58,8 @@ def refuse_moved(plan: Plan, known: Mapping[str, Divergence], *, in_batches: boo
 
 
 def refuse_beside(plan: Plan, drained: Collection[Flow]) -> Plan:
-    """Refuse what would take access away from clients of other flows that drained topics. Returns the rest of the plan,
-    with deletions, which the wishes of these flows hold (`sinks.every_kind.wishes`)."""
+    """Refuse changes that would take access from clients of other flows that drained topics. Returns the rest of the
+    plan, with deletions, which the wishes of these flows hold (`sinks.every_kind.wishes`)."""
     return _keep_access(plan, f"{_named(drained)} drained topics", OTHERS_END, NO_DELETION) if drained else plan
 
 
@@ -73,7 +74,8 @@ def _named(flows: Collection[Flow]) -> str:
 
 
 def _keep_access(plan: Plan, why: str, until: str, ops: Collection[Op] = frozenset(Op)) -> Plan:
-    """`why`, `until`: clauses of the reason. `ops`: of changes to what principals may do."""
+    """Refuse changes that take access away. `why`, `until`: clauses of the reason. `ops`: operations on what principals
+    may do that count."""
     access = [one for one in plan.changes if _takes_access(one) and one.op in ops]
     defaults = [one for one in plan.changes if one.kind is Kind.BROKER_CONFIG]
     plan = plan.refusing(access, KEPT_ACCESS.format(why, until), remedy=SEE_PLAN)
@@ -81,7 +83,7 @@ def _keep_access(plan: Plan, why: str, until: str, ops: Collection[Op] = frozens
 
 
 def _takes_access(change: Change) -> bool:
-    """Whether a principal may do less on the target once the change is written."""
+    """Whether the change takes a permission from a principal on the target."""
     if change.kind is Kind.ACL:
         return (change.op is Op.DELETE) == (change.key[-1] == ALLOW)
     if change.kind is Kind.CLIENT_QUOTA:
@@ -96,7 +98,8 @@ def _lies_behind(change: Change, ends: Mapping[TopicPartition, int]) -> bool:
 
 
 def _topic_of(change: Change) -> str | None:
-    """The topic of the target that a change is about. None for changes of other resources, and of groups' offsets."""
+    """Returns the topic of the target that a change concerns. None for changes of other resources, and of groups'
+    offsets."""
     if change.kind in (Kind.TOPIC, Kind.TOPIC_CONFIG):
         return change.key[0]
     if change.kind is Kind.ACL and (change.key[0], change.key[2]) == ("TOPIC", "LITERAL"):
