@@ -1,7 +1,7 @@
-"""Tells the listeners of a flow what is replicated now, so that no listener can hurt a batch.
+"""Tells the listeners of a flow which topics and groups it replicates now, without harm to a micro-batch.
 
-A listener gets the whole current set at the start and after each change of it, under every replication policy. It is
-called in a thread of its own. One that raises, hangs or is slow is counted and logged, and costs a batch nothing.
+A listener gets the whole current set at the start and after each change of it, under every replication policy. Lockstep
+calls it in a thread of its own. If it raises, hangs or is slow, Lockstep counts and logs that, and no batch waits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from streaming.flow import Flow
 T = TypeVar("T")
 
 TOPIC, GROUP = "topic", "group"
-"""What the two listeners of a flow are called in metrics and logs, after `topic.listener.class` and its sister."""
+"""Names of a flow's two listeners in metrics and logs: of `topic.listener.class` and `group.listener.class`."""
 
 CountCall = Callable[[Flow, str, str], None]
 """Called with (flow, `topic` or `group`, the value of a `CallResult`) for every call of a listener, from any thread."""
@@ -45,8 +45,8 @@ class Announcements:
         patience: Patience | None = None,
         secrets: Sequence[str] = (),
     ) -> None:
-        """Listeners are configured already. `secrets`: texts that no log may show, in case a listener's error holds
-        one."""
+        """`topics`, `groups`: listeners that are configured already. `secrets`: texts that no log may show, because a
+        listener's error may hold them."""
         self._patience = patience or Patience()
 
         def notifier(kind: str, listener: object, call: Callable[[T], None]) -> Notifier[T]:
@@ -79,11 +79,8 @@ class Announcements:
             self._groups.deliver(frozenset(groups))
 
     def close(self, within: float | None = None) -> bool:
-        """Deliver what waits, and close both listeners. Returns whether both were closed within so many seconds; None:
-        as long as one call may take.
-
-        `within`: see `end_together`.
-        """
+        """Deliver the newest sets, and close both listeners. Returns whether both were closed within `within` seconds;
+        None: as long as one call may take. See `end_together`."""
         seconds = self._patience.limit if within is None else within
         return not end_together(filter(None, (self._topics, self._groups)), seconds)
 
@@ -92,10 +89,10 @@ GROUP_LIST_INTERVAL = 10.0
 """Seconds between two listings of groups."""
 
 IDLE_IN_A_LISTING = 500
-"""Groups without an offset on replicated topics whose offsets are read again with each listing."""
+"""Most idle groups (without an offset on a replicated topic) whose offsets are read again with each listing."""
 
 REPLACED_WITHIN = 2.0
-"""Seconds that a flow waits for its old listeners' last calls when the file was changed."""
+"""Seconds for the last calls of a flow's old listeners after a change of the properties file."""
 
 
 class ListenerObserver:
@@ -118,7 +115,7 @@ class ListenerObserver:
         self._idle: dict[str, None] = {}
 
     def passed(self, report: Report) -> None:
-        """Announce the pass. A source that shows no topic at all is not believed. Raises ClusterUnreachable,
+        """Announce what the pass found. A source that shows no topic at all is not believed. Raises ClusterUnreachable,
         RightsMissing."""
         if report.listed is None or not report.listed.source:
             return
@@ -142,12 +139,13 @@ class ListenerObserver:
         self._idle = known | dict.fromkeys(sorted(asked - self._announced))
 
     def _to_ask(self, names: frozenset[str]) -> frozenset[str]:
-        """Returns new groups, and some idle groups in turns, because a group is listed before its first commit."""
+        """Returns the groups whose offsets to read: new ones, and some idle ones in turns, because a group is listed
+        before its first commit."""
         new = names - self._announced - self._idle.keys()
         return new | frozenset(islice((name for name in self._idle if name in names), IDLE_IN_A_LISTING))
 
     def due_at(self, now: float) -> float:
-        """The next listing of groups."""
+        """Returns when groups are listed next, in monotonic seconds."""
         if not self._groups:
             return NEVER_AT
         wanted = now if self._listed_at is None else self._listed_at + GROUP_LIST_INTERVAL
@@ -155,6 +153,6 @@ class ListenerObserver:
         return wanted if wanted > now else now + GROUP_LIST_INTERVAL
 
     def close(self, *, replaced: bool) -> None:
-        """Let the listeners hear the last set, and end. At the end of the job they have as long as one call may take.
-        If they are replaced, the flow goes on, and they end by themselves."""
+        """Deliver the last set to the listeners, and end them. At the end of the job they have as long as one call may
+        take. If the listeners are `replaced`, the flow goes on, and they end in the background."""
         self._announcements.close(REPLACED_WITHIN if replaced else None)

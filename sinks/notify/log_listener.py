@@ -1,11 +1,12 @@
-"""A listener that keeps what is replicated in two compacted topics on the target, for programs that follow Kafka.
+"""A listener that keeps the replicated topics and groups in two compacted topics on the target, for programs that read
+Kafka.
 
 | topic                               | key           | value                                        |
 |-------------------------------------|---------------|----------------------------------------------|
 | `lockstep-topics.<source>.internal` | upstream name | `{"upstream": "orders", "remote": "a.orders"}` |
 | `lockstep-groups.<source>.internal` | group         | `{"group": "billing"}`                       |
 
-A tombstone says that a topic or a group is replicated no more. Keys and JSON are UTF-8.
+A tombstone says that a topic or a group is no longer replicated. Keys and JSON are UTF-8.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sinks.ledger.ledger import LEDGER_TOPIC_CONFIGS
 from sinks.model.changes import compact_json
 
 RECORDS_IN_A_WRITE = 10_000
-"""Records in one append: a client's queue holds 100,000."""
+"""Most records in one append: a client's queue holds 100,000."""
 
 
 class LogListener:
@@ -34,12 +35,12 @@ class LogListener:
         self._logs: dict[str, KeyedLog] = {}
 
     def write_to(self, open_target: Callable[[], Cluster], topics: str, groups: str, replication_factor: int) -> None:
-        """Set where to write. `open_target`: called at the first notification, in its thread. `close` closes what it
-        opened."""
+        """Set where to write. `open_target`: opens a client of the target, called at the first notification, in its
+        thread. `topics`, `groups`: names of the two topics. `close` closes the client."""
         self._open, self._topics, self._groups, self._factor = open_target, topics, groups, replication_factor
 
     def topics_changed(self, upstream_to_downstream: Mapping[str, str]) -> None:
-        """Write the differences from the log. Raises ClusterUnreachable, LockstepError."""
+        """Write the differences from the newest values in the topic. Raises ClusterUnreachable, LockstepError."""
         self._log(self._topics).keep(
             {
                 upstream.encode(): compact_json({"upstream": upstream, "remote": remote})
@@ -48,7 +49,7 @@ class LogListener:
         )
 
     def groups_changed(self, groups: AbstractSet[str]) -> None:
-        """Write the differences from the log. Raises ClusterUnreachable, LockstepError."""
+        """Write the differences from the newest values in the topic. Raises ClusterUnreachable, LockstepError."""
         self._log(self._groups).keep({group.encode(): compact_json({"group": group}) for group in groups})
 
     def _log(self, topic: str) -> KeyedLog:
@@ -62,7 +63,7 @@ class LogListener:
 
 
 class KeyedLog:
-    """The newest value of each key of a compacted topic of one partition."""
+    """Keeps the newest value of each key in a compacted topic of one partition."""
 
     def __init__(self, topic: str, cluster: Cluster, replication_factor: int) -> None:
         self._topic, self._cluster, self._factor = topic, cluster, replication_factor
@@ -70,9 +71,10 @@ class KeyedLog:
         self._read_to = 0
 
     def keep(self, wanted: Mapping[bytes, bytes]) -> None:
-        """Make the topic contain exactly these values. Unchanged values are not written again.
+        """Write values and tombstones until the topic contains exactly `wanted`. Unchanged values are not written
+        again.
 
-        The topic is read before each write. So a restart writes only differences, and mends what an interrupted call or
+        Reads the topic before each write. So a restart writes only differences, and mends what an interrupted call or
         another client left.
         """
         self._refresh()

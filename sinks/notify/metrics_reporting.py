@@ -1,7 +1,8 @@
-"""Who gets the job's metrics without asking for them (KIP-226, `metric.reporters`), and how, so that none hurts it.
+"""Runs the classes of `metric.reporters` (KIP-226), which get the job's metrics, without harm to a pass.
 
-A reporter is called in a thread of its own. One that raises is counted and logged, and called again after 1 s, 2 s,
-4 s … 5 minutes. One that hangs is counted and logged, and left behind when it is to be closed.
+Each reporter runs in a thread of its own. If it raises, Lockstep counts and logs that, and calls it again after 1 s, 2
+s, 4 s … 5 minutes. If it hangs, Lockstep counts and logs that, and leaves its thread behind when it closes the
+reporter.
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 CountFailure = Callable[[str], None]
-"""Called with the class as the file names it, for every call that failed or took too long, from any thread."""
+"""Called for every call that failed or took too long, from any thread. Argument: the class as the file names it."""
 
 
 class MetricsReporter(Protocol):
-    """Kafka's `MetricsReporter`, over Prometheus' registry.
+    """Kafka's `MetricsReporter`, which reads Prometheus' registry.
 
-    It may also have `configure(properties)`, which must not connect, and be `Reconfigurable`. Then it is called when
-    one of its properties changes. Otherwise it keeps its first properties.
+    A reporter may also have `configure(properties)`, which must not connect, and be `Reconfigurable`. Lockstep then
+    calls it when one of its properties changes. Otherwise it keeps its first properties.
     """
 
     def init(self, registry: CollectorRegistry) -> None:
-        """Called once with the registry that /metrics shows. Returns soon, and reads the registry at any time in its
-        own threads. If it raises, it is called again, so it should leave nothing behind."""
+        """Called once with the registry that /metrics shows. Must return soon; the reporter's own threads read the
+        registry at any time. If it raises, it is called again, so it should leave nothing behind."""
 
     def close(self) -> None:
-        """Called once, if `init` succeeded. At the end of the job, the metrics no longer change: it may report them a
+        """Called once, if `init` succeeded. At the end of the job the metrics no longer change, so it may report them a
         last time."""
 
 
 class ReporterFailed(LockstepError):
-    """What a reporter raised, in words that a log may show."""
+    """What a reporter raised, as text without secrets."""
 
 
 class Reporters:
@@ -59,10 +60,11 @@ class Reporters:
         properties: Mapping[str, str] | None = None,
         secrets: Sequence[str] = (),
     ) -> None:
-        """Close reporters that are gone, begin new ones, and give new properties to the others. Waits for a `close`, at
-        most as long as one call may take.
+        """Close reporters that are not in `wanted`, start new ones, and pass new properties to the others. Waits for a
+        `close`, at most as long as one call may take.
 
-        `properties`: of all reporters. `secrets`: texts that no log may show, from now on.
+        `wanted`: by class as the file names it. `properties`: of all reporters. `secrets`: texts that no log may show,
+        from now on.
         """
         self.secrets |= set(secrets)
         self._end([name for name, one in self._running.items() if wanted.get(name) is not one.reporter])
@@ -89,7 +91,7 @@ class _Running:
     """One reporter, and the thread in which it is called."""
 
     def __init__(self, owner: Reporters, name: str, reporter: MetricsReporter, properties: Mapping[str, str]) -> None:
-        """`properties`: with which it was configured."""
+        """`properties`: the reporter is configured with these."""
         self.reporter = reporter
         self._owner, self._name = owner, name
         self._begun = False

@@ -1,4 +1,5 @@
-"""Tells one listener from a thread of its own, so that no pass waits for it. Counts every call, logs trouble seldom."""
+"""Calls one listener from a thread of its own, so that no pass waits for it. Counts every call, and logs repeated
+trouble only every ten minutes."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 LOG_EVERY = 600.0
-"""Seconds between two lines about the same trouble."""
+"""Seconds between two log lines about the same trouble."""
 
 LONGEST_TEXT = 500
-"""Characters of a listener's error that are logged."""
+"""Most characters of a listener's error that the log shows."""
 
 
 class CallResult(str, Enum):
-    """Result of a call. TIMEOUT: it took longer than its limit, however it ended then."""
+    """Result of a call. TIMEOUT: it took longer than its limit, even if it succeeded later."""
 
     OK = "ok"
     FAILED = "failed"
@@ -44,14 +45,14 @@ class Seldom:
         self._last: float | None = None
 
     def due(self, now: float) -> bool:
-        """Whether this one is to be logged."""
+        """Whether to log this complaint."""
         if self._last is not None and now - self._last < LOG_EVERY:
             return False
         self._last = now
         return True
 
     def over(self) -> bool:
-        """The trouble has ended; whether there was any."""
+        """Note that the trouble ended. Returns whether there was any."""
         there_was, self._last = self._last is not None, None
         return there_was
 
@@ -81,13 +82,13 @@ class Notifier(Generic[T]):
         self._thread.start()
 
     def deliver(self, current: T) -> None:
-        """Deliver this set. Returns at once, and does nothing if the set is the same as before."""
+        """Deliver this set in the background. Does nothing if the set is the same as before."""
         with self._changed:
             if self._latest.want(current, time.monotonic()):
                 self._changed.notify_all()
 
     def end(self, *, drop: bool) -> None:
-        """Deliver no set after the one that waits. `drop`: not even that one. Returns at once."""
+        """Stop after the set that waits. `drop`: do not deliver that one either. Returns at once."""
         with self._changed:
             self._ending = True
             if drop:
@@ -95,7 +96,7 @@ class Notifier(Generic[T]):
             self._changed.notify_all()
 
     def join(self, within: float) -> bool:
-        """Wait up to so many seconds. Returns whether the listener is closed."""
+        """Wait up to `within` seconds. Returns whether the listener is closed."""
         self._thread.join(within)
         return not self._thread.is_alive()
 
@@ -150,7 +151,7 @@ class Notifier(Generic[T]):
         self._complain(f"failed, and is called again in {wait:.0f} s: {self._shown(error)}")
 
     def _say(self, call: threading.Lock, result: CallResult) -> bool:
-        """Counts the result if it is the call's first. Returns whether it is."""
+        """Count the result if it is the call's first. Returns whether it is."""
         first = call.acquire(blocking=False)
         if first:
             self._count(result)
@@ -158,15 +159,13 @@ class Notifier(Generic[T]):
 
     def _overdue(self, call: threading.Lock) -> None:
         if self._say(call, CallResult.TIMEOUT):
-            self._complain(
-                f"has taken longer than {self._patience.limit:g} s; when it comes back, it gets the newest set"
-            )
+            self._complain(f"has taken longer than {self._patience.limit:g} s. It gets the newest set after it returns")
 
     def _complain(self, what: str) -> None:
         with self._changed:
             due = self._trouble.due(time.monotonic())
         if due:
-            log.warning("%s %s (said no more often than every %.0f min)", self.name, what, LOG_EVERY / 60)
+            log.warning("%s %s (logged at most every %.0f min)", self.name, what, LOG_EVERY / 60)
 
     def _shown(self, error: BaseException) -> str:
         """Returns an error's text in one line, without secrets."""
@@ -175,9 +174,9 @@ class Notifier(Generic[T]):
 
 
 def end_together(notifiers: Iterable[Notifier[Any]], within: float) -> list[str]:
-    """End all. Returns the names of those that are not closed within so many seconds, and warns of them.
+    """End all. Returns the names of those that are not closed within `within` seconds, and logs a warning about them.
 
-    0 returns at once: what waits is dropped. A listener that hangs is left behind, and closed if it comes back.
+    0 drops the waiting sets and returns at once. A listener that hangs is left behind, and closed if it returns.
     """
     deadline, ending = time.monotonic() + within, list(notifiers)
     for notifier in ending:
@@ -191,14 +190,14 @@ def end_together(notifiers: Iterable[Notifier[Any]], within: float) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds. `limit`: of one call. `first_wait`: doubles with each failure up to `longest_wait`."""
+    """Time limits in seconds. `limit`: of one call. `first_wait`: doubles with each failure up to `longest_wait`."""
 
     limit: float = 10.0
     first_wait: float = 1.0
     longest_wait: float = 300.0
 
     def wait_after(self, failures: int) -> float:
-        """Returns the wait before the next delivery, after so many failures in a row."""
+        """Returns the seconds to wait before the next delivery, after `failures` failures in a row."""
         return doubled(self.first_wait, failures, self.longest_wait)
 
 
@@ -214,7 +213,7 @@ class Latest(Generic[T]):
         self._due = 0.0
 
     def want(self, current: T, now: float) -> bool:
-        """Whether the set is a new one. A new set is delivered at once, whatever failed before."""
+        """Set the newest set. Returns whether it is a new one. A new set is delivered at once, also after failures."""
         if current == self.wanted:
             return False
         self.wanted, self._due = current, now
@@ -227,7 +226,7 @@ class Latest(Generic[T]):
         return max(0.0, self._due - now)
 
     def delivered(self, current: T) -> None:
-        """The listener took this set."""
+        """Note that the listener took this set."""
         self._known, self._failures = current, 0
 
     def failed(self, current: T, now: float) -> float:
@@ -240,5 +239,5 @@ class Latest(Generic[T]):
         return max(0.0, self._due - now)
 
     def drop(self) -> None:
-        """Nothing more is to be delivered."""
+        """Drop the waiting set."""
         self.wanted = None

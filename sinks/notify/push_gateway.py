@@ -1,7 +1,7 @@
 """A reporter that pushes to a Prometheus Pushgateway, for jobs that Prometheus cannot scrape: `run --once` under cron.
 
-It puts (PUT) all metrics under `/metrics/job/<job>` at an interval, and a last time at the end. They replace those that
-were there, so two jobs with one gateway need two names.
+It sends all metrics to `/metrics/job/<job>` (PUT) at an interval, and once at the end. They replace the metrics of the
+last push, so two jobs with one gateway need two names.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ PASSWORD = "lockstep.metric.push.password"
 DEFAULTS: Mapping[str, str] = {PUSH_URL_NAME: "", INTERVAL: "15 seconds", JOB: "lockstep", USERNAME: "", PASSWORD: ""}
 
 GATEWAY_ANSWERS_WITHIN = 3.0
-"""Seconds for each step of a push, so that one that hangs and the last one fit in the ten that a close may take."""
+"""Seconds for each step of a push. So a push that hangs and the last push fit in the ten seconds that a close may
+take."""
 
 GATEWAY_ADDRESS = re.compile(
     r"(?P<server>https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?)(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?"
 )
-"""Without user, query and fragment. prometheus_client itself takes anything."""
+"""An address without user, query and fragment. prometheus_client itself checks nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +71,18 @@ class PushGatewayReporter:
         return tuple(DEFAULTS)
 
     def validate_reconfiguration(self, properties: Mapping[str, str]) -> None:
-        """Raises LockstepError as `configure` does."""
+        """Check new properties. Raises LockstepError as `configure` does."""
         gateway_of(properties)
 
     def reconfigure(self, properties: Mapping[str, str]) -> None:
-        """Use these from the next push on. The new interval counts from the last push."""
+        """Use these properties from the next push on. The new interval counts from the last push."""
         gateway = gateway_of(properties)
         with self._changed:
             self._gateway = gateway
             self._changed.notify_all()
 
     def init(self, registry: CollectorRegistry) -> None:
-        """Begin. The first push comes after one interval, so metrics of an earlier run stay until then."""
+        """Start. The first push comes after one interval, so metrics of an earlier run stay until then."""
         # A daemon, so that a gateway that hangs does not keep the process from ending.
         self._thread = threading.Thread(target=self._run, args=(registry,), name="push", daemon=True)
         self._thread.start()
@@ -117,7 +118,7 @@ class PushGatewayReporter:
         except Exception as error:  # noqa: BLE001 - whatever one push raises, the next may go well
             if not self._outage:
                 log.warning(
-                    "the Pushgateway at %s does not take metrics, this is said once until it does: %s",
+                    "the Pushgateway at %s does not take metrics: %s. Lockstep logs this once until it does",
                     gateway.server,
                     _reason(error),
                 )
@@ -134,7 +135,7 @@ def gateway_of(properties: Mapping[str, str]) -> Gateway:
     values = {name: properties.get(name, "").strip() or default for name, default in DEFAULTS.items()}
     password = properties.get(PASSWORD, "")
     if bool(values[USERNAME]) != bool(password):
-        raise LockstepError(f"{USERNAME} and {PASSWORD} belong together: write both, or neither")
+        raise LockstepError(f"{USERNAME} and {PASSWORD} belong together: set both, or neither")
     try:
         interval = seconds_of(values[INTERVAL])
     except ValueError:
@@ -146,12 +147,10 @@ def gateway_of(properties: Mapping[str, str]) -> Gateway:
 def _server(url: str) -> str:
     if not url:
         raise LockstepError(
-            f"{PUSH_URL_NAME} is missing: the address of a Pushgateway, e.g. http://pushgateway.example.com:9091"
+            f"{PUSH_URL_NAME} is missing: set it to the address of a Pushgateway, e.g. http://pushgateway.example.com:9091"
         )
     if "@" in url.partition("://")[2].partition("/")[0]:
-        raise LockstepError(
-            f"{PUSH_URL_NAME}: it holds a user or a password, take them out: write {USERNAME} and {PASSWORD}"
-        )
+        raise LockstepError(f"{PUSH_URL_NAME}: it holds a user or a password. Set {USERNAME} and {PASSWORD} instead")
     match = GATEWAY_ADDRESS.fullmatch(url)
     if match is None or not 0 < int(match["port"] or 80) < 65536:
         raise LockstepError(

@@ -1,8 +1,8 @@
-"""A listener that posts what is replicated to a web server, signed, so that the server can tell that we did.
+"""A listener that posts the replicated topics and groups to a web server. A signature proves that Lockstep sent them.
 
 `{"source": "a", "target": "b", "timestamp": 1709208000000, "topics": [{"upstream": "orders", "remote": "a.orders"}]}`,
 or `"groups": ["billing"]`. The header `X-Lockstep-Signature` is `sha256=` and the HMAC-SHA256 (RFC 2104) of the body,
-in hexadecimal. The timestamp (ms) is in the body, where it is signed, and in `X-Lockstep-Timestamp`.
+in hexadecimal. The timestamp (ms) is in the body, which is signed, and in `X-Lockstep-Timestamp`.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ SIGNATURE_HEADER = "X-Lockstep-Signature"
 TIMESTAMP_HEADER = "X-Lockstep-Timestamp"
 
 WEBHOOK_ANSWERS_WITHIN = 2.0
-"""Seconds to connect, and again until the answer begins."""
+"""Seconds to connect, and seconds until the answer begins."""
 
 WEBHOOK_TRIES = 3
 RETRY_WITHIN = 5.0
-"""Seconds after which no other try begins, so that all of them fit in the ten that a call of a listener may take."""
+"""Seconds after which no further try begins, so that all tries fit in the ten seconds of a listener's call."""
 
 PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses (RFC 9110, RFC 6585, RFC 8470) after which the same request may succeed."""
 
 HOST_PATTERN = re.compile(rb"[a-zA-Z0-9._-]+|[0-9a-fA-F:.]+")
-"""A name or an address as httpx gives it, IPv6 without brackets; httpx itself takes anything."""
+"""A host name or address as httpx returns it, IPv6 without brackets; httpx itself checks nothing."""
 
 
 class WebhookFailed(LockstepError):
-    """The server refused the request. The message has only scheme and host of the address, because the rest may be a
+    """The server refused the request. The message shows only scheme and host of the address, because the rest may be
     secret."""
 
 
@@ -67,7 +67,7 @@ class WebhookListener:
         self._secret = properties.get(WEBHOOK_SECRET_NAME, "").encode()
         if not self._secret:
             raise LockstepError(
-                f"{WEBHOOK_SECRET_NAME} is missing: by it the receiver can tell that a call is Lockstep's; write it as "
+                f"{WEBHOOK_SECRET_NAME} is missing: the receiver needs it to check the signature. Set it to "
                 "a reference, e.g. ${env:LOCKSTEP_WEBHOOK_SECRET}"
             )
         self._ends = {end: properties[f"{end}.cluster.alias"] for end in ("source", "target")}
@@ -114,20 +114,20 @@ class WebhookListener:
         if status in PASSING:
             raise WebhookBusy(f"{where} answered {status}")
         if 300 <= status < 400:
-            raise WebhookFailed(f"{where} answered {status}: redirects are not followed, mend {WEBHOOK_URL_NAME}")
+            raise WebhookFailed(f"{where} answered {status}: redirects are not followed. Correct {WEBHOOK_URL_NAME}")
         if not 200 <= status < 300:
             raise WebhookFailed(f"{where} answered {status}")
 
 
 def signature(secret: bytes, body: bytes) -> str:
-    """The value of `X-Lockstep-Signature`."""
+    """Returns the value of `X-Lockstep-Signature`."""
     return f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"
 
 
 def _address(text: str) -> httpx.URL:
     if not text:
         raise LockstepError(
-            f"{WEBHOOK_URL_NAME} is missing: the address that is posted to, e.g. https://hooks.example.com/lockstep"
+            f"{WEBHOOK_URL_NAME} is missing: set it to the address that gets the posts, e.g. https://hooks.example.com/lockstep"
         )
     try:
         url = httpx.URL(text)
@@ -140,7 +140,7 @@ def _address(text: str) -> httpx.URL:
         )
     if url.userinfo:
         raise LockstepError(
-            f"{WEBHOOK_URL_NAME}: it holds a user or a password, take them out: the signature says who calls"
+            f"{WEBHOOK_URL_NAME}: it holds a user or a password. Remove them: the signature proves who calls"
         )
     return url
 

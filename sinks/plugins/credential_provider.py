@@ -1,7 +1,7 @@
-"""Passwords of SCRAM users, and who knows them.
+"""The interface of a provider of SCRAM users' passwords.
 
-A credential cannot be copied over Kafka's protocol: a cluster keeps keys made from the password, and shows the
-mechanism and its iterations alone. So the password comes from a provider, and the cluster derives its keys again.
+Kafka's protocol does not return a credential's keys, only the mechanism and its iterations. So a credential cannot be
+copied. A provider returns the password, and the target derives its keys anew.
 """
 
 from __future__ import annotations
@@ -28,17 +28,22 @@ class Credential:
 
     def __post_init__(self) -> None:
         if not self.user:
-            raise LockstepError("a credential needs the name of a user")
+            raise LockstepError("a credential has no user: the provider must return its name")
         if not self.password:
-            raise LockstepError(f"the password of {self.user} is empty: no Kafka cluster takes that")
+            raise LockstepError(
+                f"the password of {self.user} is empty, which no Kafka cluster accepts: set it in the provider"
+            )
         # Half a character would show itself in the error of a later encoder.
         if any("\ud800" <= char <= "\udfff" for char in self.user + self.password):
             raise LockstepError("the name of a user, or the password, is not UTF-8")
 
 
 class CredentialProvider(Protocol):
-    """Returns passwords of users. A user's own class needs only `credential`, and may have `configure(properties)`.
-    Each method may raise LockstepError about the user in question."""
+    """Returns passwords of users. A class of the operator needs only `credential`, and may have
+    `configure(properties)`.
+
+    Each method may raise LockstepError about its user.
+    """
 
     def credential(self, user: str) -> Credential | None:
         """Returns a user's password; None if it is unknown. `user`: as the source's cluster names it."""
@@ -48,21 +53,22 @@ class CredentialProvider(Protocol):
         cheap."""
 
     def close(self) -> None:
-        """Close what is open. Called once, by whatever created the provider."""
+        """Close connections and files. The object that created the provider calls it once."""
 
 
 def version_of_credential(provider: CredentialProvider, user: str) -> str | None:
-    """`version` for a provider without one."""
+    """Stands in for `version` of a provider without one: returns the version of the credential."""
     found = provider.credential(user)
     return found.version if found else None
 
 
 def close_nothing(provider: CredentialProvider) -> None:
-    """`close` of a provider that has nothing open."""
+    """Stands in for `close` of a provider without one."""
 
 
 def provider_fault(error: Exception) -> ItemFault:
-    """Returns what a provider raised as a fault of its user. The text of a foreign error may hold a secret."""
+    """Returns an exception of a provider as a fault of its user. Leaves out the text of a foreign exception, which may
+    hold a secret."""
     text = str(error) if isinstance(error, LockstepError) else type(error).__name__
     return ItemFault("CREDENTIAL_PROVIDER", text, retriable=True)
 

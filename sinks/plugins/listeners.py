@@ -1,6 +1,7 @@
-"""Plug-ins that learn which topics and groups are replicated (KAFKA-14903), and which states a failover reaches.
+"""Interfaces of the listeners that learn which topics and groups are replicated (KAFKA-14903) and which states a
+failover reaches.
 
-Here are the interfaces, and the defaults, which do nothing.
+The default listeners are here too. They do nothing.
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ class DefaultGroupListener:
 
 
 def wants_nothing(listener: object) -> bool:
-    """Whether it is one of Kafka's listeners that do nothing. A subclass of them may do something."""
+    """Whether the listener is one of Kafka's defaults, which do nothing. A subclass of them may do something."""
     return type(listener) in (DefaultTopicListener, DefaultGroupListener)
 
 
 class FailoverListener(Protocol):
-    """Lockstep's own listener. It switches clients over, because Lockstep moves no client and no DNS. It may also have
-    `configure(properties)` and `close()`."""
+    """Lockstep's own listener for the states of a failover. It can switch clients over, because Lockstep moves no
+    client and no DNS. It may also have `configure(properties)` and `close()`."""
 
     def state_changed(self, state: Mapping[str, Any]) -> None:
-        """Called by the command, in order, once for each state, after the ledger has it. What it raises stops nothing.
+        """Called by the command once for each state, in order, after the ledger has it. An exception stops nothing.
 
-        Arguments: `source`, `target`, `before`, `state`, `doing`, `topics`, `who`, `why`, `at`, as in `lockstep
+        `state` holds `source`, `target`, `before`, `state`, `doing`, `topics`, `who`, `why`, `at`, as in `lockstep
         failover -o json`.
         """
 

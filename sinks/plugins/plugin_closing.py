@@ -1,4 +1,4 @@
-"""Who closes a plug-in: its maker, once, unless another object took that over."""
+"""Closes each plug-in once: its maker closes it, unless another object took that over."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ log = logging.getLogger(__name__)
 
 
 def close_plugin(plugin: object) -> None:
-    """Call the plug-in's `close()` if it has one. Of an exception only the class is logged, because its text may hold a
-    secret."""
+    """Call the plug-in's `close()` if it has one. The log shows only the class of an exception, because its text may
+    hold a secret."""
     close = getattr(plugin, "close", None)
     if not callable(close):
         return
@@ -31,7 +31,7 @@ class PluginClosing:
         self._gone: dict[int, object] = {}
 
     def hand_over(self, plugin: object) -> None:
-        """Another closes it from now on."""
+        """Note that another object closes this plug-in."""
         self._first(plugin)
 
     def close(self, plugins: Iterable[object]) -> None:

@@ -107,7 +107,7 @@ def test_an_outage_is_logged_once_and_so_is_its_end(gateway: AnsweringServer, ca
     begins, ends = caplog.messages
     server = gateway.address.removesuffix("/t0ps3cr3t/")
     assert begins == (
-        f"the Pushgateway at {server} does not take metrics, this is said once until it does: it answered 503"
+        f"the Pushgateway at {server} does not take metrics: it answered 503. Lockstep logs this once until it does"
     )
     assert ends == f"the Pushgateway at {server} takes metrics again"
     assert "hunter2" not in caplog.text
@@ -152,7 +152,7 @@ def test_a_registry_that_cannot_be_read_breaks_nothing_and_its_words_are_not_log
     made.init(metrics.registry)
     made.close()
     assert gateway.requests == []
-    assert caplog.messages[0].endswith("does: RuntimeError")
+    assert caplog.messages[0].endswith("metrics: RuntimeError. Lockstep logs this once until it does")
 
 
 def test_with_all_that_stands_around_it_one_run_is_one_push(gateway: AnsweringServer) -> None:
@@ -174,7 +174,7 @@ def test_with_all_that_stands_around_it_one_run_is_one_push(gateway: AnsweringSe
         ({PUSH_URL_NAME: "http://gateway:70000/t0ps3cr3t"}, "no address of a web server"),
         ({PUSH_URL_NAME: "http://gateway:t0ps3cr3t/"}, "no address of a web server"),
         ({PUSH_URL_NAME: "http://gateway/?t0ps3cr3t"}, "without ? and #"),
-        ({PUSH_URL_NAME: "http://me:t0ps3cr3t@gateway/"}, "take them out"),
+        ({PUSH_URL_NAME: "http://me:t0ps3cr3t@gateway/"}, "holds a user or a password"),
         ({PUSH_URL_NAME: "http://gateway", USERNAME: "me"}, "belong together"),
         ({PUSH_URL_NAME: "http://gateway", PASSWORD: "t0ps3cr3t"}, "belong together"),
         ({PUSH_URL_NAME: "http://gateway", INTERVAL: "often"}, "must be a time above zero"),
