@@ -1,4 +1,5 @@
-"""Plans what `lockstep adopt` takes over: items on the target that equal the source's but were made by others. Pure.
+"""Plans what `lockstep adopt` takes over: items on the target that equal the source's but that other clients made.
+Pure.
 
 | on the target                                          | becomes                                      |
 |--------------------------------------------------------|----------------------------------------------|
@@ -7,7 +8,7 @@
 | another value than the source's, or not on the source  | as it is                                     |
 | as the source has it, but protected                    | refused, with its reason                     |
 
-Nothing changes on the target but the ledger: what is owned is deleted once the source has it no more.
+Adoption changes only the ledger. Lockstep deletes an item that it owns once the source no longer has it.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from sinks.model.changes import Key, Kind, compact_json, subject_as_json
 from streaming.flow import Flow
 
 ADOPT = "adopt"
-"""The operation, in documents and in the audit topic. It is none of a plan's, for the target stays as it is."""
+"""The operation in documents and in the audit topic. No plan has it, because the target stays as it is."""
 
 
 @dataclass(frozen=True)
 class Alike:
-    """What both sides have alike, of one kind. `items`: by key, the topic's id, or "" if it has none. `refused`: by
-    key, why it must not be adopted."""
+    """Items of one kind that both sides have alike."""
 
     items: Mapping[Key, str] = field(default_factory=dict)
+    """The topic's id by key; "" if the item has none."""
     refused: Mapping[Key, str] = field(default_factory=dict)
+    """Why an item must not be adopted, by key."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class AdoptionPlan:
         return "sha256:" + hashlib.sha256(b"\n".join([self.flow.name.encode(), *rows])).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
-        """One flow of the document."""
+        """Returns one flow of the document."""
         return {
             "source": self.flow.source,
             "target": self.flow.target,
@@ -66,12 +68,13 @@ class AdoptionPlan:
         return subject_as_json(self.kind, ADOPT, key)
 
     def outcomes(self) -> list[dict[str, Any]]:
-        """Rows of adopted items, in the form of `apply`'s."""
+        """Returns a row for each adopted item, in the form of the outcomes of `lockstep apply`."""
         return [self._row(key) | {"result": "applied", "error": None} for key in sorted(self.items)]
 
 
 def plan_adoption(flow: Flow, kind: Kind, alike: Alike, owned: Mapping[Key, str]) -> AdoptionPlan:
-    """Returns the plan. `owned`: Lockstep's items of the kind, with topic ids. A recreated topic is no longer owned."""
+    """Returns the plan. `owned`: items of the kind that Lockstep owns already, with topic ids. A recreated topic is no
+    longer owned."""
     new = {key: found for key, found in alike.items.items() if owned.get(key) != found}
     refused = {key: reason for key, reason in alike.refused.items() if key not in owned}
     return AdoptionPlan(flow, kind, new, refused, len(alike.items) - len(new))

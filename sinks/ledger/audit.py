@@ -1,4 +1,5 @@
-"""Audits who changed what, when, and with which outcome: an event per change in a time-retained topic on the target."""
+"""Writes and reads a flow's audit topic: an event for each change, with who, when and the outcome. The topic is on the
+target and keeps events for 90 days."""
 
 from __future__ import annotations
 
@@ -31,22 +32,22 @@ log = logging.getLogger(__name__)
 EVENT_SCHEMA = SingleObject("audit-event")
 
 SETTING = "setting"
-"""The kind of an event about Lockstep's own properties."""
+"""The kind of an event about a changed property of Lockstep."""
 
 CREDENTIAL = "credential"
-"""The kind of an event about a password that a command wrote to a cluster, the source among them."""
+"""The kind of an event about a password that a command wrote to the source or the target."""
 
 FAILOVER = "failover"
 """The kind of an event about a flow's failover; its key is the command and the step."""
 
 PAUSE, RESUME = "pause", "resume"
-"""Operations of events about a kind as a whole, which have no key."""
+"""Operations of an event about a whole kind. Such an event has no key."""
 
 EVENT_KINDS = (*(kind.value for kind in Kind), SETTING, CREDENTIAL, FAILOVER)
 
 
 class SettingChange(NamedTuple):
-    """A changed line of the properties file. Values of secrets are masked."""
+    """A changed property of the file. Values of secrets are masked."""
 
     name: str
     before: str | None
@@ -54,7 +55,7 @@ class SettingChange(NamedTuple):
 
 
 class CredentialWrite(NamedTuple):
-    """A password that was written to a cluster; no event has the password itself. `error`: why the cluster refused
+    """A password that a command wrote to a cluster, without the password itself. `error`: why the cluster refused
     it."""
 
     cluster: str
@@ -65,15 +66,15 @@ class CredentialWrite(NamedTuple):
 
 
 def audit_seal(flow: str, secret: str | None) -> Seal:
-    """Returns the seal that signs and checks a flow's events. It uses the ledger's secret, but an entry of the ledger
-    does not pass as an event."""
+    """Returns the seal that signs and checks a flow's events. It uses the ledger's secret, but a ledger entry does not
+    pass as an event."""
     return Seal(f"audit of {flow}", secret)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of the audit topic, with the fields of its schema. `signed`: whether the writer had the flow's secret;
-    None if this reader does not have it."""
+    """One event of the audit topic, with the fields of its schema. `signed`: whether it has a valid signature of the
+    flow's secret; None if this reader does not have the secret."""
 
     at: datetime
     source: str
@@ -120,7 +121,7 @@ def _of_outcome(outcome: Outcome) -> dict[str, Any]:
 
 
 def _of_refusal(refusal: Refusal) -> dict[str, Any]:
-    """Returns the fields of an event about a change that was not tried."""
+    """Returns the fields of an event about a change that Lockstep did not try."""
     what = {"kind": refusal.kind.value, "op": refusal.op.value, "key": refusal.key}
     return what | {"result": "refused", "error": refusal.reason}
 
@@ -130,13 +131,13 @@ def _result_of(error: str | None) -> str:
 
 
 def _side(value: Value | None) -> str | None:
-    """A value as it stands in an event."""
+    """Returns one side of a change as an event holds it."""
     return None if value is None else orjson.dumps(value_as_json(value)).decode()
 
 
 def is_event(outcome: Outcome) -> bool:
-    """Whether the audit topic gets an event. A group's offset that moves on is content, like a record. Its creation, or
-    a failure, is an event."""
+    """Whether the audit topic gets an event for this outcome. An update of a group's offset gets none, like a record;
+    its creation and its failure do."""
     change = outcome.change
     return outcome.error is not None or not change.kind.row.content or change.op is not Op.UPDATE
 
@@ -145,7 +146,7 @@ def is_event(outcome: Outcome) -> bool:
 
 
 AUDIT_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(90 * 24 * 3600 * 1000)}
-"""Ninety days; change the topic's own `retention.ms` for another time."""
+"""Keeps events for ninety days. An operator may set another `retention.ms` on the topic."""
 
 
 def process_identity() -> str:
@@ -160,21 +161,21 @@ def process_identity() -> str:
 
 
 APPLIED: dict[str, Any] = {"before": None, "after": None, "result": "applied", "error": None}
-"""Fields of an event that says nothing else."""
+"""Fields of an event of a successful change, where its row sets nothing else."""
 
 MOST_WAITING_EVENTS = 10_000
-"""Events that wait for the audit topic, at most; beyond that the oldest are dropped, and counted."""
+"""Most events that wait for the audit topic. Beyond that the oldest are dropped and counted."""
 
 EVENTS_AT_ONCE = 2000
-"""Events of one write. A first pass on a large cluster has tens of thousands. Written in parts, none is dropped."""
+"""Most events in one write. A first pass on a large cluster has tens of thousands; in parts, none is dropped."""
 
 
 class Audit:
     """The audit topic of one flow. It is created at the first event, and again if it was deleted.
 
-    An event that could not be written waits for the next write. It may then be in the topic twice. No event is lost
-    while the process lives, up to MOST_WAITING_EVENTS. Each `record…` writes waiting events first. It raises as
-    `flush`, and its own events then wait, too.
+    An event that could not be written waits for the next write. It may then be in the topic twice. While the process
+    lives, no event is lost, up to MOST_WAITING_EVENTS. Each `record…` first writes the waiting events. If that fails it
+    raises as `flush`, and its own events wait too.
     """
 
     def __init__(
@@ -206,7 +207,7 @@ class Audit:
             self._created = True
 
     def flush(self) -> None:
-        """Write the events that wait. Raises ClusterUnreachable, RightsMissing, LockstepError; the events then go on
+        """Write the waiting events. Raises ClusterUnreachable, RightsMissing, LockstepError; the events then keep
         waiting."""
         while self._waiting:
             self.prepare()
@@ -222,7 +223,7 @@ class Audit:
             self.dropped = 0
 
     def close(self) -> None:
-        """Write the events that wait. If that fails, they are lost, and the log says so."""
+        """Write the waiting events. If that fails, they are lost, and the log says so."""
         try:
             self.flush()
         except LockstepError as error:
@@ -262,7 +263,8 @@ class Audit:
         self._record(flow, [what | {"result": _result_of(error), "error": error}])
 
     def _record(self, flow: Flow, rows: Iterable[dict[str, Any]], digest: str = "") -> None:
-        """Write the waiting events, then one event for each of `rows`. Fields that a row lacks are as in `APPLIED`."""
+        """Write the waiting events, then one event for each of `rows`. A row gets the fields that it lacks from
+        `APPLIED`."""
         now, left = self._now(), deque[Record]()
         common = APPLIED | {"at": now, "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
         for row in rows:
@@ -282,7 +284,7 @@ class Audit:
 
 
 def read_audit(topic: str, reader: Reader, seal: Seal = UNSIGNED) -> list[Event]:
-    """Every event there is, oldest first."""
+    """Returns every event of the topic, oldest first."""
     return events_of(reader.read_log(topic), seal)
 
 
@@ -297,7 +299,7 @@ def _is_signed(seal: Seal, key: bytes, value: bytes) -> bool | None:
 
 
 def events_of(records: Iterable[Record], seal: Seal = UNSIGNED) -> list[Event]:
-    """Returns the events in records of an audit topic. The log says how many records of other programs were skipped."""
+    """Returns the events in records of an audit topic. Logs how many records are not events."""
     events, foreign = [], 0
     for key, value in records:
         data = unsealed(value)
@@ -310,5 +312,5 @@ def events_of(records: Iterable[Record], seal: Seal = UNSIGNED) -> list[Event]:
         else:
             events.append(Event(**fields | {"key": tuple(fields["key"])}, signed=_is_signed(seal, key, value)))
     if foreign:
-        log.warning("%d records of the audit topic are no events of this version, and are left out", foreign)
+        log.warning("Lockstep skips %d records of the audit topic that are not events of this version", foreign)
     return events

@@ -32,18 +32,18 @@ class SingleObject:
         self._header = MARKER + bytes.fromhex(fingerprint(to_parsing_canonical_form(raw), "CRC-64-AVRO"))
 
     def encode(self, value: Mapping[str, Any]) -> bytes:
-        """Raises ValueError or TypeError for a value that does not fit the schema."""
+        """Returns the encoded value. Raises ValueError or TypeError for a value that does not fit the schema."""
         out = io.BytesIO()
         out.write(self._header)
         fastavro.schemaless_writer(out, self._schema, dict(value), strict=True)
         return out.getvalue()
 
     def recognizes(self, data: bytes) -> bool:
-        """Whether these bytes claim to have this schema."""
+        """Whether the header of these bytes names this schema."""
         return data[:HEADER] == self._header
 
     def decode(self, data: bytes) -> dict[str, Any]:
-        """Raises LockstepError for bytes of another schema, or of none."""
+        """Returns the decoded value. Raises LockstepError for bytes of another schema, and for other bytes."""
         if not self.recognizes(data):
             raise LockstepError(
                 f"not a {self._name} of this version: its header is {data[:HEADER].hex()}, not {self._header.hex()}"
@@ -56,5 +56,5 @@ class SingleObject:
         if rest := body.read():
             raise LockstepError(f"{self._name}: damaged: {len(rest)} bytes follow the value")
         if not isinstance(value, dict):
-            raise LockstepError(f"{self._name}: a record was expected")
+            raise LockstepError(f"{self._name}: the value is not a record")
         return value

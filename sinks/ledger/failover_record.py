@@ -1,9 +1,9 @@
-"""The states of a failover, what each command does in each state, and what the ledger says of both. Pure.
+"""The states of a failover, the steps of each command in each state, and the ledger's entry for both. Pure.
 
-A command has a few steps. The ledger notes when a command begins, and each step after it is done. After a crash at any
-point the command resumes with the first step that is not noted. Each step may be repeated.
+A command has a few steps. The ledger notes when a command begins, and each step after it is done. After a crash the
+command resumes with the first step that the ledger does not list as done. Each step may be repeated.
 
-The flow has ended once `promote` or `failover` begins: the job writes nothing for it any more.
+The flow has ended once `promote` or `failover` begins: the job no longer writes anything for it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ from streaming.message_words import Word
 
 
 class State(Word):
-    """State of a flow's failover.
-
-    MIRRORING: no failover. FENCED: no client writes the topics on the source. DRAINED: the target has all their
-    records. PROMOTED: the target has taken over, and nothing was lost. FAILING_OVER, FAILED_OVER: it takes or took over
-    without the source's last records. INVALIDATED: the source is back, and the records that only it has were counted.
-    REVERSING: the reverse flow leads back.
-    """
+    """State of a flow's failover."""
 
     MIRRORING = "MIRRORING"
+    """No failover."""
     FENCED = "FENCED"
+    """No client writes the topics on the source."""
     DRAINED = "DRAINED"
+    """The target has all records of the source."""
     PROMOTED = "PROMOTED"
+    """The target has taken over, and no record was lost."""
     FAILING_OVER = "FAILING_OVER"
+    """The target takes over without the last records of the source."""
     FAILED_OVER = "FAILED_OVER"
+    """The target has taken over without the last records of the source."""
     INVALIDATED = "INVALIDATED"
+    """The source is back, and Lockstep counted the records that only the source has."""
     REVERSING = "REVERSING"
+    """The reverse flow replicates back to the source."""
 
 
 class Command(Word):
@@ -61,11 +63,12 @@ TYPED: Mapping[Command, str] = {
     Command.REVERSE: "failback",
     Command.RESUME: "failback --done",
 }
-"""Commands that are typed with another word."""
+"""The commands that an operator starts under another name."""
 
 
 def typed_name(command: str) -> str:
-    """Returns what the operator types for a command of the ledger and JSON; an unknown command unchanged."""
+    """Returns what the operator types for a command as the ledger and JSON name it. Returns an unknown command
+    unchanged."""
     return {one.value: one.typed for one in Command}.get(command, command)
 
 
@@ -124,7 +127,7 @@ def _table() -> dict[tuple[State, Command], Transition]:
 
 
 TRANSITIONS: Mapping[tuple[State, Command], Transition] = _table()
-"""Every other combination is refused."""
+"""What each command does in each state. Lockstep refuses every other combination."""
 
 INTERRUPTS: Mapping[Command, Mapping[Command, Step | None]] = {
     Command.UNFENCE: {Command.FENCE: None, Command.DRAIN: None, Command.PROMOTE: Step.LAST_OFFSETS},
@@ -132,9 +135,9 @@ INTERRUPTS: Mapping[Command, Mapping[Command, Step | None]] = {
 }
 """Commands that may begin while another is half done: to lift a fence, and to fail over when the source dies.
 
-With a step: only until that step is recorded as done, for then no later step has begun. So `unfence` interrupts a
-`promote` that has granted no writes on the target. That `promote` may have written the groups' offsets. It writes them
-as the job does while the flow mirrors: only forward, for groups without members.
+With a step: only until that step is recorded as done, because no later step has begun before. So `unfence` interrupts a
+`promote` that has not granted writes on the target. Such a `promote` may have written the groups' offsets. It writes
+them as the job does in MIRRORING: only forward, for groups without members.
 """
 
 TOO_LATE: Mapping[tuple[Command, Command], str] = {
@@ -144,14 +147,14 @@ TOO_LATE: Mapping[tuple[Command, Command], str] = {
         "then leads back. If the source is gone: `lockstep failover`"
     ),
 }
-"""What to do if a command may not interrupt another one any more."""
+"""What the operator can do if a command may no longer interrupt another one."""
 
 ENDED = frozenset({State.PROMOTED, State.FAILING_OVER, State.FAILED_OVER, State.INVALIDATED, State.REVERSING})
 """States in which Lockstep writes nothing for the flow."""
 
 
 def may_interrupt(command: Command, doing: Command, done: Collection[Step]) -> bool:
-    """Whether a command may begin while another one is half done, with these steps done."""
+    """Whether a command may begin while `doing` is half done with the steps `done`."""
     rows = INTERRUPTS.get(command, {})
     return doing in rows and rows[doing] not in done
 
@@ -161,7 +164,7 @@ def commands_from(state: State) -> list[Command]:
 
 
 class NotNow(LockstepError):
-    """The command may not begin in this state, or another process is running it."""
+    """The command may not begin in this state, or another process runs it."""
 
     code = "NOT_NOW"
     remedy = (
@@ -182,24 +185,22 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class FailoverRecord:
-    """A flow's state, the command that is half done, and its finished steps.
-
-    `without_fence`: no ACL keeps producers away; they were stopped in another way. `topics`: fenced topics; none: all
-    that are replicated. `ended_at`: when the command that ended the flow began (UTC). Commands of the way
-    back do not change it.
-    """
+    """A flow's state, the command that is half done, and its finished steps."""
 
     state: State = State.MIRRORING
     doing: Command | None = None
     done: tuple[Step, ...] = ()
     begun: Begun = Begun()
     without_fence: bool = False
+    """No ACL keeps producers from the source; the operator stopped them in another way."""
     topics: tuple[str, ...] = ()
+    """Fenced topics; empty: all replicated topics."""
     ended_at: str = ""
+    """When the command that ended the flow began (UTC). Commands of the failback do not change it."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether Lockstep writes nothing for the flow any more."""
+        """Whether Lockstep no longer writes anything for the flow."""
         return self.state in ENDED or self.doing is Command.PROMOTE
 
     @property
@@ -209,13 +210,13 @@ class FailoverRecord:
 
     @property
     def remaining(self) -> tuple[Step, ...]:
-        """The steps that are not known to be done."""
+        """Returns the steps that are not recorded as done."""
         if self.doing is None:
             return ()
         return tuple(step for step in TRANSITIONS[self.state, self.doing].steps if step not in self.done)
 
     def describe(self) -> str:
-        """In a line, for status and messages."""
+        """Returns state, half-done command, who and why in one line, for status and messages."""
         half = f", `{self.doing.typed}` is half done" if self.doing else ""
         begun = f" ({self.begun.who}, {self.begun.at}{': ' + self.begun.why if self.begun.why else ''})"
         return f"{self.state}{half}{begun if self.begun.who else ''}"
@@ -243,16 +244,20 @@ class FailoverRecord:
             record._check()
         except (ValueError, KeyError, TypeError) as error:
             raise LockstepError(
-                f"the ledger's entry of the failover cannot be read ({error}): a newer version of Lockstep wrote it, "
-                "or another program did. Nothing is written"
+                f"the ledger's entry of the failover cannot be read ({error}). A newer version of Lockstep or "
+                "another program wrote it. Lockstep writes nothing"
             ) from error
         return record
 
     def _check(self) -> None:
-        """Raises TypeError for a text field of another type, because status shows these fields as they are. Raises
-        ValueError for a command or step that the table does not allow here."""
+        """Check the types of the text fields, because status shows them as they are, and the table's commands and
+        steps.
+
+        Raises TypeError for a text field of another type. Raises ValueError for a command or step that the table does
+        not allow here.
+        """
         if not all(isinstance(text, str) for text in (*asdict(self.begun).values(), *self.topics, self.ended_at)):
-            raise TypeError("a name, a time or a reason is no text")
+            raise TypeError("a name, a time or a reason is not a text")
         transition = TRANSITIONS.get((self.state, self.doing)) if self.doing else None
         if self.doing and transition is None:
             raise ValueError(f"{self.doing} cannot be half done in {self.state}")
@@ -261,7 +266,7 @@ class FailoverRecord:
 
 
 def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRecord:
-    """Returns the record with which a command begins, or resumes. Raises NotNow."""
+    """Returns the record of a command that begins or resumes. Raises NotNow."""
     ended_at = begun.at if command in (Command.PROMOTE, Command.FAIL_OVER) else record.ended_at
     if record.doing is command:
         return replace(record, begun=replace(begun, why=begun.why or record.begun.why), ended_at=ended_at)
@@ -276,7 +281,7 @@ def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRec
 
 
 def way_on(record: FailoverRecord) -> str:
-    """Returns how to go on with a command that is half done; "" if none is."""
+    """Returns how to continue a half-done command; "" if no command is half done."""
     if record.doing is None:
         return ""
     goes_back = may_interrupt(Command.UNFENCE, record.doing, record.done)
@@ -286,9 +291,9 @@ def way_on(record: FailoverRecord) -> str:
 
 
 def completed(record: FailoverRecord, step: Step) -> FailoverRecord:
-    """Returns the record with a step done. The last step completes the command."""
+    """Returns the record with `step` done. The last step completes the command."""
     if record.doing is None or step not in record.remaining:
-        raise ValueError(f"{step!r} is no step that {record} waits for")
+        raise ValueError(f"{record} does not wait for the step {step!r}")
     after = replace(record, done=(*record.done, step))
     if after.remaining:
         return after

@@ -1,8 +1,8 @@
-"""The ACLs of a fence: how they look, and which ones the ledger of the reverse flow has.
+"""The ACLs of a fence: their form, and the fences that the reverse flow's ledger lists.
 
 A fence is a `DENY WRITE` for `User:*` from every host, a literal one for each topic. Any DENY beats every ALLOW
-(KIP-11), but ACLs do not bind super users. Quotas cannot fence: KRaft refuses a quota of 0. MM2 writes offset-syncs,
-heartbeats and copies of the reverse flow to the source, so a fence is never for `*`.
+(KIP-11), but ACLs do not bind super users. A quota cannot fence, because KRaft refuses a quota of 0. A fence never
+covers `*`, because MM2 writes offset-syncs, heartbeats and copies of the reverse flow to the source.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
 
 
 def could_be_fence(acl: AclBinding) -> bool:
-    """Whether an ACL looks like a fence's. Only a ledger tells that it is one."""
+    """Whether an ACL has the form of a fence. Only a ledger tells that it is one."""
     # Called for every ACL in each comparison, and hardly any denies.
     return acl.permission == DENY and is_fence_key(acl.key)
 
 
 def is_fence_key(key: tuple[object, ...]) -> bool:
-    """Whether a key looks like a fence's ACL. Any client that writes a ledger could put other keys there."""
+    """Whether a key has the form of a fence's ACL. Any client that writes a ledger could put other keys there."""
     name = key[1] if len(key) > 1 else WILDCARD
     return isinstance(name, str) and name != WILDCARD and key == fence_acls([name])[0].key
 
 
 class ReverseFences:
-    """Reads the fences in the reverse flow's ledger on the source. They can only protect ACLs.
+    """Reads the fences in the reverse flow's ledger on the source. They can only protect ACLs from deletion.
 
-    Any client with write access there may have written the entry, so only keys that look like a fence's ACL count. Any
-    record protects such an ACL. Only a record that `seal` trusts ends that: with a secret a signed one, else a
-    tombstone of an entry that was never signed.
+    Any client with write access there may have written the entry, so only keys with the form of a fence's ACL count. A
+    record without a signature can protect such an ACL. Only a record that `seal` trusts ends the protection: with a
+    secret a signed one, else a tombstone of an entry that was never signed.
     """
 
     def __init__(self, topic: str, reader: Reader, seal: Seal) -> None:
@@ -66,7 +66,7 @@ class ReverseFences:
             read = self._reader.read_log_from(self._topic, self._read_to)
         except RightsMissing as error:
             if not self._denied:
-                log.warning("fences of the flow the other way round are not known: %s", error)
+                log.warning("Lockstep could not read the fences of the reverse flow: %s", error)
             self._denied = True
             return frozenset(self._known)
         # What is known stays where the topic was recreated: a new topic says of no fence that it was lifted.
@@ -85,7 +85,7 @@ class ReverseFences:
         if not is_fence_key(acl := tuple(rest)):
             if not self._strange:
                 log.warning(
-                    "%s lists a fence that is no DENY WRITE on a topic: %r. Lockstep ignores it, and others like it. "
+                    "%s lists a fence that is not a DENY WRITE on a topic: %r. Lockstep ignores it and similar ones. "
                     "Check who can write that topic (`lockstep validate --rights`)",
                     self._topic,
                     rest,

@@ -1,6 +1,8 @@
-"""Where each copy ended when its clients could move to the target. The ledger keeps it from the drain on.
+"""The ends of each drained topic's copy when its clients could move to the target. The ledger keeps them from the drain
+on.
 
-From then on clients may write the copy. So its end says no more how far MM2 copied, and Lockstep changes it no more.
+From then on clients may write the copy. So its end no longer tells how far MM2 copied, and Lockstep no longer changes
+the copy.
 """
 
 from __future__ import annotations
@@ -19,24 +21,29 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Divergence of one topic, by partition. `ends`: of the target at the takeover. `known`: ends of the source.
-
-    Also the records that were predicted to be lost; `exact`: no fewer. `remote`: the topic's name on the target."""
+    """Where source and copy of one topic diverge, by partition."""
 
     remote: str
+    """Name of the topic on the target."""
     ends: Sequence[int]
+    """End offsets of the copy at the takeover."""
     known: Sequence[int]
+    """End offsets of the source."""
     lost: Sequence[int]
+    """Predicted number of lost records."""
     exact: bool
+    """`lost` is exact, not an upper bound."""
 
     def to_text(self) -> str:
         return orjson.dumps(asdict(self)).decode()
 
 
 def keep_divergences(ledger: Ledger, found: Mapping[str, Divergence], *, renews: bool = False) -> None:
-    """Keeps those that are not kept yet: at a second run clients may have written to the copies already.
+    """Write the divergences of topics that the ledger has none of. At a second run, clients may have written the copies
+    already.
 
-    `renews`: keeps also topics whose source log has another end by now."""
+    `renews`: also rewrites topics whose source log has another end by now.
+    """
     known = divergences(ledger)
     new = {
         topic: one
@@ -51,7 +58,7 @@ def divergences(ledger: Ledger) -> dict[str, Divergence]:
     try:
         return {topic: _divergence(orjson.loads(text)) for (topic,), text in ledger.values(Entry.DIVERGENCE).items()}
     except (ValueError, TypeError, KeyError) as error:
-        raise LockstepError(f"where partitions diverged cannot be read in {ledger.topic}: {error}") from error
+        raise LockstepError(f"Lockstep cannot read in {ledger.topic} where partitions diverged: {error}") from error
 
 
 def _divergence(said: Any) -> Divergence:
@@ -63,7 +70,7 @@ def _divergence(said: Any) -> Divergence:
 
 
 def forget_divergences(ledger: Ledger) -> None:
-    """Deletes all divergences from the ledger, because the flow mirrors again."""
+    """Delete all divergences from the ledger, because the flow mirrors again."""
     ledger.put({(Entry.DIVERGENCE, key): None for key in ledger.values(Entry.DIVERGENCE)})
 
 
@@ -105,7 +112,7 @@ def new_starts(ledger: Ledger) -> dict[TopicPartition, int]:
 
 
 def takeover_ends(known: Mapping[str, Divergence]) -> dict[TopicPartition, int]:
-    """Returns where the copies ended when the target took over, by partition there."""
+    """Returns the end offsets of the copies at the takeover, by partition on the target."""
     return {
         TopicPartition(one.remote, number): end
         for one in known.values()

@@ -1,7 +1,8 @@
-"""Keeps the last seen ends of the source's logs, reading by reading. What cannot be seen now stays as it was. Pure.
+"""Keeps the last seen end offsets of the source's logs in the ledger. An end that cannot be read now keeps its last
+value. Pure.
 
-A dying source loses its brokers one by one. The last seen ends of such partitions stay. So do the ends of topics that
-one listing lacks. Without them the loss of a failover there would be unknown, and look like zero.
+A dying source loses its brokers one by one. The last seen ends of such partitions stay, and so do the ends of topics
+that one listing lacks. Without them the loss of a failover would be unknown, and look like zero.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from streaming.mm2.records import TopicPartition
 
 
 class KnownPosition(NamedTuple):
-    """When the target's log ended at `target`, it had all of the source's records before `source`, except at most
-    `missing`."""
+    """A point up to which a partition was copied. When the target's log ended at `target`, it had all records of the
+    source before `source`, except at most `missing`."""
 
     source: int
     target: int
@@ -34,22 +35,25 @@ class KnownPosition(NamedTuple):
 
     @property
     def ahead(self) -> int:
-        """Larger means that less is left to copy."""
+        """Returns the source offset minus the missing records. Larger means that less is left to copy."""
         return self.source - self.missing
 
 
 FAR = 100_000
-"""Offsets on the target. A failover does not read more than these of a partition."""
+"""Most offsets on the target that a failover reads of a partition."""
 
 
 class LatestSync(NamedTuple):
-    """The last offset-sync of a partition. `resending`: MM2 was restarted, and may not have reached its old position
-    yet. `gap`: between the sync before it and this one the source has offsets without records."""
+    """The last offset-sync of a partition."""
 
     upstream: int
+    """Offset of the synced record on the source."""
     downstream: int
+    """Offset of its copy on the target."""
     resending: bool = False
+    """MM2 was restarted, and may not have reached its old position yet."""
     gap: bool = False
+    """The source has offsets without records between the sync before it and this one."""
 
     @property
     def position(self) -> KnownPosition:
@@ -58,9 +62,10 @@ class LatestSync(NamedTuple):
 
 
 def furthest(known: KnownPosition | None, found: Iterable[KnownPosition]) -> KnownPosition | None:
-    """Returns the position from which the least is left. Of equal ones the farthest count wins, then the last.
+    """Returns the position with the least left to copy. Of equal positions the larger source offset wins, then the last
+    one.
 
-    A position far behind on the target loses in any case.
+    A position more than FAR behind on the target always loses.
     """
     for one in found:
         is_ahead = known is None or (one.ahead, one.source) >= (known.ahead, known.source)
@@ -70,7 +75,8 @@ def furthest(known: KnownPosition | None, found: Iterable[KnownPosition]) -> Kno
 
 
 def most_missing(position: KnownPosition | None, end: int, new_copies: int) -> int:
-    """Upper bound of the records that may be missing before `end` of the source. Some may be transaction markers.
+    """Returns an upper bound of the records that may be missing before the source's `end`. Some may be transaction
+    markers.
 
     `new_copies`: records that came to the target since `position` and were not there before. Without a position all may
     be missing.
@@ -81,10 +87,10 @@ def most_missing(position: KnownPosition | None, end: int, new_copies: int) -> i
 
 
 UNSEEN_END = -1
-"""Stands for an end that was never seen."""
+"""Stands for an end that Lockstep never saw."""
 
 PARTITIONS_IN_AN_ENTRY = 2000
-"""Partitions in one entry: about 80 kB."""
+"""Most partitions in one ledger entry: about 80 kB."""
 
 
 ABSENT_IN_AN_ENTRY = 1000
@@ -94,21 +100,24 @@ ABSENT_IN_AN_ENTRY = 1000
 V = TypeVar("V")
 
 CopiedTo = tuple[KnownPosition | None, ...]
-"""How far each partition of a topic was copied, as far as that is known."""
+"""How far each partition of a topic was copied; None where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptEndOffsets:
-    """One topic's ends by partition, in order, UNSEEN_END where unknown. `at_ms`: when the oldest was seen, in ms since
-    the epoch. `positions`: None in entries of an old version."""
+    """End offsets of one topic on the source."""
 
     ends: tuple[int, ...]
+    """By partition, in order; UNSEEN_END where unknown."""
     at_ms: int
+    """When the oldest of them was seen, in ms since the epoch."""
     positions: CopiedTo | None = None
+    """None in entries of an old version."""
 
 
 def renewed(before: KeptEndOffsets | None, seen: Sequence[int], at_ms: int) -> KeptEndOffsets:
-    """Returns the ends `seen` at that time for all partitions. An UNSEEN_END end keeps its last value."""
+    """Returns an entry with the ends `seen` at `at_ms` for all partitions. A partition with UNSEEN_END keeps its last
+    value."""
     known = before.ends if before else ()
     ends = [known[number] if end == UNSEEN_END and number < len(known) else end for number, end in enumerate(seen)]
     is_older = before is not None and ends != list(seen)
@@ -116,7 +125,7 @@ def renewed(before: KeptEndOffsets | None, seen: Sequence[int], at_ms: int) -> K
 
 
 def with_ends(kept: KeptEndOffsets, seen: Sequence[int]) -> KeptEndOffsets:
-    """Returns `kept` with the ends that were `seen` since. UNSEEN_END ends keep their value."""
+    """Returns `kept` with the ends that were `seen` since. A partition with UNSEEN_END keeps its value."""
     count = max(len(kept.ends), len(seen))
     before, now = ([*ends, *[UNSEEN_END] * (count - len(ends))] for ends in (kept.ends, seen))
     return replace(kept, ends=tuple(old if new == UNSEEN_END else new for old, new in zip(before, now, strict=True)))
@@ -128,7 +137,7 @@ def renewed_all(
     at_ms: int,
     positions: Mapping[str, CopiedTo],
 ) -> dict[str, KeptEndOffsets]:
-    """Returns the entries of all topics that were asked for. Others are dropped. `positions`: of the same topics."""
+    """Returns the entries of all topics in `seen`, and drops others. `positions`: of the same topics."""
     return {
         topic: replace(renewed(known.get(topic), ends, at_ms), positions=positions[topic])
         for topic, ends in seen.items()
@@ -136,7 +145,8 @@ def renewed_all(
 
 
 def by_topic(found: Mapping[TopicPartition, V], counts: Mapping[str, int], unknown: V) -> dict[str, tuple[V, ...]]:
-    """Returns what was found by topic, for so many partitions of each, in order."""
+    """Returns the found values by topic, one per partition in order. `counts`: number of partitions by topic.
+    `unknown`: for partitions without a value."""
     return {
         topic: tuple(found.get(TopicPartition(topic, number), unknown) for number in range(count))
         for topic, count in counts.items()
@@ -146,7 +156,7 @@ def by_topic(found: Mapping[TopicPartition, V], counts: Mapping[str, int], unkno
 def by_partition(
     kept: Mapping[str, KeptEndOffsets],
 ) -> tuple[dict[TopicPartition, KnownPosition], dict[TopicPartition, int]]:
-    """Returns the known positions, and the known ends."""
+    """Returns the known positions and the known ends, by partition."""
     positions, ends = dict[TopicPartition, KnownPosition](), dict[TopicPartition, int]()
     for topic, one in kept.items():
         for number, position in enumerate(one.positions or ()):
@@ -159,7 +169,7 @@ def by_partition(
 
 
 def chunks(kept: Mapping[str, KeptEndOffsets]) -> Iterator[dict[str, KeptEndOffsets]]:
-    """Splits the entries into parts, each for one entry of the ledger."""
+    """Splits the topics into parts of at most PARTITIONS_IN_AN_ENTRY partitions, one ledger entry each."""
     chunk, partitions = dict[str, KeptEndOffsets](), 0
     for topic, of_one in kept.items():
         if chunk and partitions + len(of_one.ends) > PARTITIONS_IN_AN_ENTRY:
@@ -186,7 +196,7 @@ def to_text(chunk: Mapping[str, KeptEndOffsets], absent: Collection[str] = ()) -
 
 
 def from_text(text: str) -> dict[str, KeptEndOffsets]:
-    """Parses a text of `to_text`. Raises ValueError, KeyError, TypeError, AttributeError."""
+    """Parses the text of a ledger entry. Raises ValueError, KeyError, TypeError, AttributeError."""
     found = orjson.loads(text)
     at, copied = int(found["at"]), found.get("copied", {})
     return {
@@ -198,13 +208,13 @@ def from_text(text: str) -> dict[str, KeptEndOffsets]:
 
 
 def kept_end_offsets(ledger: Ledger) -> dict[str, KeptEndOffsets]:
-    """Returns the ledger's entry of each topic. Raises LockstepError for an unreadable entry."""
+    """Returns the kept ends of each topic. Raises LockstepError for an unreadable entry."""
     kept: dict[str, KeptEndOffsets] = {}
     for text in ledger.values(Entry.SOURCE_ENDS).values():
         try:
             kept |= from_text(text)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise LockstepError(f"the source's ends in {ledger.topic} cannot be read: {error}") from error
+            raise LockstepError(f"Lockstep cannot read the source's ends in {ledger.topic}: {error}") from error
     return kept
 
 

@@ -1,10 +1,10 @@
-"""Leadership of a flow as a lease in its ledger, claimed by compare-and-set and renewed while it is held.
+"""Leadership of a flow as a lease in its ledger. A process claims it by compare-and-set, and renews it while it leads.
 
-`LeaseLog` has the rules. What they rest on:
+`LeaseLog` has the rules. They rest on this:
 
 - A write begins only while the lease lasts longer than a request may take (`reserve`). The lease counts from the moment
   when this process began to write the last renewal that it read back. So the evidence is never older than EVIDENCE.
-- Others claim only after a whole lease without a record. By then such a request was answered or has timed out.
+- Other processes claim only after a whole lease without a record. By then such a request was answered or timed out.
 - The clock counts the time in which the machine sleeps. A process that was stopped finds its lease expired.
 """
 
@@ -31,14 +31,15 @@ from sinks.model.times import boot_clock, milliseconds, utc_now, utc_text
 from streaming.errors import LockstepError
 
 EVIDENCE = 10.0
-"""Seconds. A write begins only if the lease was renewed at most so long ago."""
+"""A write begins only within this many seconds after the last confirmed renewal."""
 
 SILENT_AFTER = 8.0
-"""Seconds without an answer to a renewal until the target counts as silent. A renewal is due every three seconds."""
+"""Seconds without an answer to a renewal after which the target counts as silent. A renewal is due every three
+seconds."""
 
 
 class Identity(NamedTuple):
-    """How this process names itself to others."""
+    """The names of this process in its lease records."""
 
     client: str
     host: str
@@ -46,8 +47,8 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The process that leads a flow. `since`: UTC. `age`: for this process, seconds since it began its last confirmed
-    renewal."""
+    """The process that leads a flow. `since`: UTC. `age`: seconds since this process began its last confirmed renewal;
+    None for another process."""
 
     client: str
     host: str
@@ -56,11 +57,12 @@ class Leader:
 
     @property
     def here(self) -> bool:
-        """Whether this process leads for certain now."""
+        """Whether this process leads the flow for certain now."""
         return self.age is not None and self.age < EVIDENCE
 
     def silence_of(self, target: str) -> str | None:
-        """Returns a message if the target does not answer this process, long before a request to it times out."""
+        """Returns a message if the target has not answered this process for SILENT_AFTER seconds, long before a request
+        times out."""
         if self.age is None or self.age < SILENT_AFTER:
             return None
         return f"{target} has not answered for {self.age:.0f} s: is it up, and can it be reached?"
@@ -69,7 +71,7 @@ class Leader:
         return f"{self.client} on {self.host} (since {utc_text(self.since)})"
 
     def as_json(self) -> dict[str, Any]:
-        """`leader` of a flow in `status`."""
+        """Returns `leader` of a flow in `status`."""
         return {
             "client": self.client,
             "host": self.host,
@@ -79,7 +81,7 @@ class Leader:
 
 
 class Unled:
-    """Leads always, for commands that only read, and for tests without a lease. Writes are not checked."""
+    """A leadership that always holds, for commands that only read and for tests without a lease. It checks no write."""
 
     leader: Leader | None = None
 
@@ -104,7 +106,7 @@ class Unled:
 
 
 MARGIN = 1.0
-"""Seconds beyond a lease before others claim, because clocks drift apart."""
+"""Seconds after the end of a lease before other processes claim, because clocks drift apart."""
 
 RESERVED_SECONDS = 10.0
 """Seconds for which only the named successor may claim, in case it never does."""
@@ -112,8 +114,8 @@ RESERVED_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class LeaseLog:
-    """Who leads, by the records that one process, `me`, has read so far. Pure: times come in as arguments, in seconds
-    of this process's clock. `seconds`: of its own lease.
+    """Tells who leads, from the records that one process, `me`, has read so far. Pure: callers pass times, in seconds
+    of this process's clock.
 
     The ledger has one partition, so that all processes read these records in one order.
 
@@ -123,34 +125,38 @@ class LeaseLog:
     |                      | and its term is above the highest               |                                        |
     | RENEWAL              | if its term is not below the highest            | its holder leads on                    |
     | RELEASE              | if its term is not below the highest            | no process leads                       |
-    | REQUEST              | always                                          | the one that leads hands over          |
-    | one not trusted      | never, but is what a claim after it must name   | as if the one that leads were heard    |
+    | REQUEST              | always                                          | the leader hands over                  |
+    | without a trusted    | never, but a claim after it must name it        | as if the leader had written           |
+    | signature            |                                                 |                                        |
 
-    A claim is thus compare-and-set: of two processes that claim after the same record, only the first one's counts. A
+    A claim is thus compare-and-set: if two processes claim after the same record, only the first claim counts. A
     process claims if no process leads, or if the leader's last record is older than its whole lease.
-
-    `last`: the name of the newest record. `read_at`: when one of a process that may lead was read last; None: never.
-    `leader`: the newest record of the one that leads, or its RELEASE. `live`: it was read since this process
-    follows the log. `mine`: the term in which this process leads. `confirmed`: when it began to write the newest record
-    that says so and that it read back. `wanted_by`: the holder that asks for it.
     """
 
     me: str
     seconds: float
+    """Length of this process's own lease."""
     last: str | None = None
+    """Name of the newest record."""
     read_at: float | None = None
+    """When this process last read a record of a process that may lead; None: never."""
     term: int = 0
     leader: LeaseRecord | None = None
+    """The leader's newest record, or its RELEASE."""
     live: bool = False
+    """This process read that record since it follows the log."""
     mine: int | None = None
+    """The term in which this process leads."""
     confirmed: float | None = None
+    """When this process began to write its newest record that it read back while it leads."""
     wanted_by: str | None = None
+    """The holder that asks for the leadership."""
 
     def begun(self, found: ReadRecord, now: float, led: LeaseRecord | None = None) -> LeaseLog:
         """Returns the log with the newest record that exists already. Its writer may have died since.
 
-        `led`: the newest record of the highest term. It counts as leading behind a request or a record of a lower term,
-        which another client may have written again.
+        `led`: the newest record of the highest term. Its holder counts as leading if `found` is a request, or a record
+        of a lower term that another client may have written again.
         """
         record, highest = found.record, led.term if led else 0
         if record is not None and record.act is not Act.REQUEST and record.term >= highest:
@@ -214,10 +220,10 @@ class LeaseLog:
 
 
 TEND_EVERY = 0.5
-"""Seconds between two reads. A request to hand over is noticed that soon."""
+"""Seconds between two reads. A request to hand over is noticed within this time."""
 
 Background = Callable[[Callable[[], None]], Callable[[], None]]
-"""Calls a function repeatedly. Returns a function that ends that."""
+"""Calls a function repeatedly. Returns a function that stops that."""
 
 
 def in_a_thread(tend: Callable[[], None]) -> Callable[[], None]:
@@ -241,10 +247,10 @@ def in_a_thread(tend: Callable[[], None]) -> Callable[[], None]:
 log = logging.getLogger(__name__)
 
 RENEW_AFTER = 3.0
-"""Seconds between renewals: two in a row may fail."""
+"""Seconds between renewals. Two in a row may fail."""
 
 LEASE_READ_WITHIN = 10.0
-"""Seconds until this process must have read its own record back."""
+"""Seconds within which this process must read its own record back."""
 
 ASK_AGAIN = 5.0
 """Seconds between requests to hand over."""
@@ -274,10 +280,10 @@ class Lease:
         wake: Callable[[], None] = lambda: None,
         on_failover: Callable[[], object] = lambda: None,
     ) -> None:
-        """`cluster`: opens a client of the target for the lease alone. `reserve`: longest time of a request to it, in
-        seconds. `patience`: seconds for which a claim asks the leader to hand over, and waits; 0: neither. `wake`:
-        called by `tend` while this process may claim. `on_failover`: called by `tend` once a command has written the
-        state of a failover."""
+        """`cluster`: opens a client of the target for the lease alone. `reserve`: longest time of a request to the
+        target, in seconds. `patience`: seconds for which a claim asks the leader to hand over, and waits; 0: neither.
+        `wake`: called by `tend` while this process may claim. `on_failover`: called by `tend` once a command has
+        written the state of a failover."""
         self._flow, self._open, self._seal, self._identity = flow, cluster, seal, identity
         self._reserve, self._patience = reserve, patience
         self._clock, self._pause, self._background = clock, pause, background
@@ -289,14 +295,14 @@ class Lease:
         self._numbers, self._sent = itertools.count(), dict[int, float]()
         self._failover_moved = False
         self._failover: tuple[int, bytes | None] = (0, b"")
-        """The newest step of a failover that was heard, and when it was signed."""
+        """When the newest step of a failover that this process read was signed (ms), and its value."""
         self._term: int | None = None
         self._held, self._renewed_at, self._since = 0, float("-inf"), utc_now()
         self._end_background: Callable[[], None] = lambda: None
 
     @property
     def leader(self) -> Leader | None:
-        """The process that leads, as far as this process has read."""
+        """The process that leads, as far as this process has read the log."""
         state = self._log
         if state.leader is None or state.leader.act is Act.RELEASE:
             return None
@@ -308,7 +314,7 @@ class Lease:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """A context in which this process hands the leadership to no other process."""
+        """A context in which this process does not hand over the leadership."""
         with self._state:
             self._held += 1
         try:
@@ -318,8 +324,8 @@ class Lease:
                 self._held -= 1
 
     def leads(self) -> bool:
-        """Whether this process leads. Returns False if no process leads, as far as it knows, so that it may claim.
-        Raises NotLeading if another one does."""
+        """Whether this process leads. Returns False if it knows of no leader, so that it may claim. Raises NotLeading
+        if another process leads."""
         if self._log.mine is None and self._channel is not None:
             with self._reading():
                 self._drain()
@@ -340,8 +346,8 @@ class Lease:
         )
 
     def claim(self, ledger: Ledger) -> None:
-        """Begin to lead. What was read of the ledger before may be out of date now. Raises ClusterUnreachable. Raises
-        NotLeading once `patience` is over."""
+        """Begin to lead. What this process read of the ledger before may be out of date now. Raises ClusterUnreachable,
+        and NotLeading once `patience` is over."""
         with self._reading():
             self._listen(ledger)
             ask_at = self._clock()
@@ -385,7 +391,8 @@ class Lease:
         return self._log.mine is not None
 
     def check(self) -> None:
-        """Called right before each write. Raises NotLeading; ClusterUnreachable without a confirmed renewal."""
+        """Check the lease, right before each write. Raises NotLeading; ClusterUnreachable without a confirmed
+        renewal."""
         state = self._log
         if state.mine is None or state.mine != self._term:
             raise self._not_leading()
@@ -404,7 +411,7 @@ class Lease:
         self.check()
 
     def tend(self) -> None:
-        """Read records of other processes, hand over if one asks, and renew the lease if it is time. Raises
+        """Read records of other processes, hand over if one asks, and renew the lease if a renewal is due. Raises
         LockstepError."""
         with self._reading():
             self._drain()
@@ -427,10 +434,14 @@ class Lease:
             term, self._log = self._log.mine or 0, self._log.given_up()
         # Not before nothing of this process can write any more.
         self._write(Act.RELEASE, term, to)
-        log.info("%s: %s", self._flow, "leads no more" if to is None else "hands the lead over to who asked for it")
+        log.info(
+            "%s: %s",
+            self._flow,
+            "leads no more" if to is None else "hands the lead over to the process that asked for it",
+        )
 
     def close(self) -> None:
-        """Give up the leadership, and tell the other processes."""
+        """Give up the leadership, and write that for the other processes."""
         self._end_background()
         if self._channel is None:
             return
@@ -440,7 +451,11 @@ class Lease:
                     self._hand_over(None)
                 self._log = self._log.given_up()
         except LockstepError as error:
-            log.warning("%s: others lead only once this lease is over: %s", self._flow, error)
+            log.warning(
+                "%s: could not give up the lease, so other processes lead only once it has expired: %s",
+                self._flow,
+                error,
+            )
         finally:
             _, cluster, tail = self._channel
             tail.close()
@@ -458,8 +473,8 @@ class Lease:
             self._io.release()
 
     def _write(self, act: Act, term: int, to: str | None = None) -> int:
-        """Returns the number of the record once all in-sync replicas have it. Raises ClusterUnreachable, RightsMissing,
-        and then the record may still come."""
+        """Returns the number of the record once all in-sync replicas have it. Raises ClusterUnreachable, RightsMissing;
+        the record may be written all the same."""
         assert self._channel is not None
         topic, cluster, _ = self._channel
         state, number, began = self._log, next(self._numbers), self._clock()
@@ -501,8 +516,8 @@ class Lease:
             self._log = self._log.taken(heard, self._clock(), self._sent.pop(own.number, None) if own else None)
 
     def _hear_failover(self, value: bytes | None) -> None:
-        """Note a step of a failover. A record without the required signature, or one that was written before, is
-        ignored."""
+        """Note a step of a failover. Ignores a record without the required signature, and a record older than the
+        newest step."""
         try:
             at = self._seal.unwrap(FAILOVER_KEY, value).at
         except LockstepError:
@@ -514,19 +529,19 @@ class Lease:
 
 
 Leadership = Lease | Unled
-"""Tells which process leads a flow. A pass asks before it writes."""
+"""Tells which process leads a flow. A pass asks it before it writes."""
 
 TRACKED = frozenset({Act.CLAIM, Act.RENEWAL})
-"""Records that their writer waits for. Read back, they are evidence."""
+"""Records that their writer waits to read back. They are evidence of its lease."""
 
 FAILOVER_KEY = entry_key_bytes(FAILOVER_STATE)
 
 RECORDS_IN_A_READ = 1000
-"""As many records come from a tail at once, where there are more."""
+"""Most records that one read of a tail returns."""
 
 
 def all_new(tail: Tail) -> Iterator[Record]:
-    """Yields all new records. With only a part of them, a process that led long ago would count as heard now."""
+    """Yields all new records. With only a part of them, a process that led long ago would count as alive now."""
     count = RECORDS_IN_A_READ
     while count >= RECORDS_IN_A_READ:
         records = tail.next(0.0)

@@ -1,4 +1,4 @@
-"""What processes say in a flow's ledger about who leads it: records, their key, their bytes. Pure."""
+"""The lease records that processes write to a flow's ledger: their key, their fields, their bytes. Pure."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from streaming.errors import LockstepError
 
 LEASE_SCHEMA = SingleObject("leader-lease")
 LEASE_KEYS_BEGIN = b'["LEADER",'
-"""As the keys of these records are spelt, whose values have a schema of their own."""
+"""Begins the keys of lease records. Their values have a schema of their own."""
 
 
 MOST_SECONDS = 600.0
-"""Longest lease that is accepted. Lockstep's own last 75 at most."""
+"""Longest lease that a reader accepts, in seconds. Lockstep's own leases last 75 s at most."""
 
 MOST_TERM = 2**40
-"""Highest term that is accepted. Terms count claims, and there is no time for more."""
+"""Highest term that a reader accepts. Terms count claims, and so many claims never happen."""
 
 
 class Act(str, Enum):
-    """What a record says; the schema explains them."""
+    """What a lease record says; the schema explains each."""
 
     CLAIM = "CLAIM"
     RENEWAL = "RENEWAL"
@@ -37,8 +37,8 @@ class Act(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """A lease record, with the fields of its schema. `seconds`: of the lease. `after`, `name`: `holder/number` of a
-    record."""
+    """A lease record, with the fields of its schema. `seconds`: length of the lease. `after`, `name`: `holder/number`
+    of a record."""
 
     act: Act
     holder: str
@@ -53,7 +53,7 @@ class LeaseRecord:
 
     @property
     def name(self) -> str:
-        """What other records call this one."""
+        """Returns the name by which other records refer to this one."""
         return f"{self.holder}/{self.number}"
 
 
@@ -74,15 +74,14 @@ def lease_flow(key: bytes) -> str:
 
 
 def encoded(flow: str, record: LeaseRecord, seal: Seal, at: int) -> Record:
-    """Returns the record for the ledger, signed if the ledger is. `at`: in ms since the epoch."""
+    """Returns the record for the ledger, signed if the ledger is. `at`: now, in ms since the epoch."""
     fields = {name: getattr(record, name) for name in record.__slots__} | {"act": record.act.value}
     key = lease_key(flow)
     return key, seal.wrap(key, LEASE_SCHEMA.encode(fields), at)
 
 
 def decoded(flow: str, value: bytes | None, seal: Seal) -> ReadRecord:
-    """Returns the content of a record of this flow's key. A record without the required signature keeps only its
-    name."""
+    """Returns a record of this flow's key, decoded. A record without the required signature keeps only its name."""
     if value is None:
         return ReadRecord(None, None)
     key = lease_key(flow)
@@ -101,7 +100,8 @@ def decoded(flow: str, value: bytes | None, seal: Seal) -> ReadRecord:
 
 
 def last_leader(found: ReadRecord) -> LeaseRecord | None:
-    """Returns the process that led when the newest record was written; None if no process did, or if it is unknown."""
+    """Returns the lease record of the process that led when `found` was written; None if no process led, or if that is
+    unknown."""
     record = found.record
     return record if record is not None and record.act in (Act.CLAIM, Act.RENEWAL) else None
 
@@ -109,5 +109,5 @@ def last_leader(found: ReadRecord) -> LeaseRecord | None:
 def _record(fields: dict[str, Any]) -> LeaseRecord:
     record = LeaseRecord(**fields | {"act": Act(fields["act"])})
     if not 0 < record.seconds <= MOST_SECONDS or not 0 <= record.term < MOST_TERM:
-        raise ValueError("no process leads for so long, nor was there ever so high a term")
+        raise ValueError("its lease is too long, or its term too high")
     return record

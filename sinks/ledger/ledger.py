@@ -1,7 +1,7 @@
-"""What a flow remembers, in one compacted topic on its target: cluster ids, what it created, which kinds are paused.
+"""A flow's memory in one compacted topic on its target: cluster ids, items that Lockstep created, paused kinds.
 
-A ledger that was there once never counts as empty. What is gone, damaged, not compacted, not signed as it must be, or
-written by a newer version stops the flow (`LedgerUntrusted`) until an operator has checked it.
+Lockstep never takes a ledger that existed once for an empty one. If it is gone, damaged, not compacted, not signed as
+required, or written by a newer version, the flow stops (`LedgerUntrusted`) until an operator has checked it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 MAY_BE_UNSETTLED = (Entry.INTENT, Entry.OWNED)
-"""Entries that hold for a while only, unless the target shows what they are about."""
+"""Entries that count only for a while, until the target shows their items."""
 
 
 class Ledger:
-    """The ledger of one flow. It is read at once, and written only when an entry changes."""
+    """The ledger of one flow. The constructor reads it. `put` and the methods that call it write it if an entry
+    changes."""
 
     def __init__(
         self,
@@ -42,8 +43,10 @@ class Ledger:
         clock: Callable[[], float] = boot_clock,
     ) -> None:
         """`writer`: None for a ledger that only reads. `permit`: called before each write; raises if the write is not
-        allowed. `clock`: never jumps, as `now` may. `exists`: there is such a topic on the target. `topic_id`: of the
-        topic that was read; "" before that, and on brokers without ids.
+        allowed. `clock`: never jumps, as `now` may.
+
+        Attributes: `exists`: the topic is on the target. `topic_id`: id of the topic that was read; "" before that, and
+        on brokers without ids.
 
         Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
         """
@@ -59,23 +62,25 @@ class Ledger:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read what any process wrote since the last reading. Raises ClusterUnreachable, RightsMissing,
-        LedgerUntrusted; then the content stays as it was."""
+        """Read what any process wrote since the last reading. If it raises, the content stays as it was.
+
+        Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
+        """
         found = find_ledger(self.topic, self._reader)
         if found is None:
             if self.exists:
-                raise gone(self.topic, self._reader.alias, "is gone, and was there before")
+                raise gone(self.topic, self._reader.alias, "is gone, and existed before")
             return
         self.topic_id = same_id(self.topic, self._reader.alias, self.topic_id, found)
         self._take_in()
         self._note_unsettled()
 
     def check_same(self, topic_id: str) -> None:
-        """Raises LedgerUntrusted if the topic has another id than this one."""
+        """Raises LedgerUntrusted if the topic's id is not `topic_id`."""
         same_id(self.topic, self._reader.alias, topic_id, self.topic_id)
 
     def catch_up(self) -> None:
-        """Like `refresh`, in fewer requests: of a known topic it checks the id, and not the configs."""
+        """Like `refresh`, in fewer requests: for a known topic it checks the id, not the configs."""
         if self.exists:
             self._take_in()
             found = self._reader.topic_ids([self.topic]).get(self.topic, "")
@@ -91,7 +96,7 @@ class Ledger:
             self._contents.take([(key, value) for _, key, value in records], self._seal)
         except LedgerUntrusted as error:
             raise LedgerUntrusted(
-                f"{self.topic} on the cluster {self._reader.alias} cannot be trusted, and nothing is written: {error}. "
+                f"{self.topic} on the cluster {self._reader.alias} cannot be trusted, so nothing is written: {error}. "
                 "docs/safety.md says what to do"
             ) from error
         self.exists = True
@@ -100,7 +105,8 @@ class Ledger:
             self._newest = records[-1]
 
     def _unread_records(self) -> list[Placed]:
-        """Returns the records after the newest one that was read. Raises LedgerUntrusted if the log lost that one."""
+        """Returns the records after the newest one that this process read. Raises LedgerUntrusted if the log lost that
+        one."""
         known = self._newest
         records = self._reader.read_log_from(self.topic, known.position if known else 0).records
         if known is None:
@@ -112,16 +118,21 @@ class Ledger:
         # Compaction took the known record, or the log ends before it.
         read = self._reader.read_log_from(self.topic, self.read_to)
         if read.whole:
-            raise gone(self.topic, self._reader.alias, "ends before what was read of it: it was deleted and recreated")
+            raise gone(
+                self.topic,
+                self._reader.alias,
+                "ends before an offset that this process has read: the topic was deleted and recreated",
+            )
         return read.records
 
     def _lost_tail(self) -> LedgerUntrusted:
         return gone(self.topic, self._reader.alias, "lacks records that were written to it: it lost its tail")
 
     def _lost_own(self, records: Sequence[Placed]) -> bool:
-        """Whether the log lacks a record that this process wrote since its last reading. `records`: all since then.
+        """Whether the log lacks a record that this process wrote since its last reading. `records`: all records since
+        then.
 
-        Only the newest record of each key counts. Compaction keeps it, unless it is a tombstone.
+        Only the newest record of each key counts, because compaction keeps it, unless it is a tombstone.
         """
         if not self._unread:
             return False
@@ -170,7 +181,7 @@ class Ledger:
         """Create the topic if it is missing. Returns the cluster to write to. Raises LockstepError if this ledger only
         reads."""
         if self._writer is None:
-            raise LockstepError(f"{self.topic} was opened to read only")
+            raise LockstepError(f"{self.topic} was opened only to read")
         if not self.exists:
             self._writer.create_log(self.topic, self._factor, LEDGER_TOPIC_CONFIGS)
             self.exists = True
@@ -178,19 +189,19 @@ class Ledger:
 
     @property
     def read_to(self) -> int:
-        """The offset after the last record that was read."""
+        """Returns the offset after the last record that was read."""
         return self._newest.position + 1 if self._newest else 0
 
     def newest_lease(self, flow: str) -> bytes | None:
-        """The newest lease record of this flow, with its signature; None if there is none."""
+        """Returns the newest lease record of this flow, with its signature; None if there is none."""
         return self._contents.leases.get(flow)
 
     def newest_led(self, flow: str) -> LeaseRecord | None:
-        """The newest lease record of the highest term, see Contents."""
+        """Returns the newest lease record of the highest term; see `Contents.led`."""
         return self._contents.led.get(flow)
 
     def histories(self) -> Mapping[TopicPartition, bytes]:
-        """The offset histories by partition on the source, as bytes."""
+        """Returns the offset histories by partition on the source, as bytes."""
         return self._contents.histories
 
     def put_histories(self, histories: Mapping[TopicPartition, bytes | None]) -> None:
@@ -200,8 +211,7 @@ class Ledger:
             self._append([(keys[where], data) for where, data in histories.items()])
 
     def check_cluster_id(self, alias: str, cluster_id: str) -> EntryKey | None:
-        """Returns the entry to put at first contact, else None. Raises WrongCluster for another id than the pinned
-        one."""
+        """Returns the entry to put at first contact, else None. Raises WrongCluster if the id is not the pinned one."""
         pinned = self.get(Entry.CLUSTER_ID, alias)
         if pinned is None:
             return Entry.CLUSTER_ID, (alias,)
@@ -221,7 +231,7 @@ class Ledger:
         return {key: found.value for key, found in self._contents.entries.of(Entry.VERSION, kind.value).items()}
 
     def paused(self) -> set[Kind]:
-        """Kinds that `lockstep pause` stopped."""
+        """Returns the kinds that `lockstep pause` stopped."""
         names = {key[0] for key in self.values(Entry.PAUSED)}
         return {kind for kind in Kind if kind.value in names}
 
@@ -233,8 +243,8 @@ class Ledger:
             raise LedgerUntrusted(str(error)) from error
 
     def fences(self) -> set[Key]:
-        """Returns the keys of the ACLs on the source with which a failover denies writes. Keys of another form are left
-        out."""
+        """Returns the keys of the ACLs on the source with which a failover denies writes. Leaves out keys of another
+        form."""
         return set(filter(is_fence_key, self.values(Entry.FENCE)))
 
     def owned(self, kind: Kind) -> set[Key]:
@@ -248,16 +258,16 @@ class Ledger:
         return {key[0]: "" if found.value == ownership.UNLEARNED else found.value for key, found in ours.items()}
 
     def owned_within(self, kind: Kind, seconds: float) -> dict[Key, float]:
-        """Returns the items that Lockstep has owned for at most so many seconds, with their age; 0 if a clock was set
-        back."""
+        """Returns the items that Lockstep has owned for at most `seconds`, with their age in seconds; 0 if a clock was
+        set back."""
         now, ours = self._now(), self._contents.entries.of(Entry.OWNED, kind.value)
         ages = {key: max(0.0, (now - found.since).total_seconds()) for key, found in ours.items()}
         return {key: age for key, age in ages.items() if age < seconds}
 
     def intend(self, changes: Iterable[Change]) -> None:
-        """Write an intent for each creation. Called before the changes are applied.
+        """Write an intent for each creation, before the changes are applied.
 
-        If it raises, none of them may begin. `recognize` then deletes the intents that were written all the same.
+        If it raises, no creation may begin. `recognize` later deletes the intents that were written all the same.
         """
         entries = ownership.intents(changes)
         # An intent that is there already may belong to a request that was sent. It stays in any case.
@@ -270,12 +280,12 @@ class Ledger:
         self, outcomes: Iterable[Outcome], ids: Mapping[str, str] | None = None, never_sent: Iterable[Change] = ()
     ) -> None:
         """Note created items as owned, and forget deleted ones. `ids`: of created topics, by name. `never_sent`:
-        creations whose intents are deleted."""
+        creations that were not sent; deletes their intents."""
         withdrawn = ownership.intents(never_sent).keys() & self._begun
         self.put(ownership.recorded(outcomes, ids or {}, self._begun) | dict.fromkeys(withdrawn))
 
     def unsettled(self, kind: Kind) -> set[Key]:
-        """Returns keys for which it is unknown whether Lockstep owns them, or which object they name."""
+        """Returns the keys that Lockstep may or may not own, or that may name another object by now."""
         begun = set(self._contents.entries.of(Entry.INTENT, kind.value))
         if kind.row.data:
             ours = self._contents.entries.of(Entry.OWNED, kind.value)
@@ -283,7 +293,7 @@ class Ledger:
         return begun
 
     def settle(self, kind: Kind, present: Mapping[Key, str]) -> None:
-        """Decide on intents without an outcome, and learn topics' ids. Needs a complete list of the target.
+        """Decide on intents without an outcome, and learn topics' ids. The caller has listed the target completely.
 
         `present`: unsettled keys that exist, each with its topic's id, or "".
         """
@@ -299,7 +309,7 @@ class Ledger:
         return fresh and known_for <= ownership.FRESH.total_seconds()
 
     def _note_unsettled(self) -> None:
-        """Notes when this process first saw each unsettled entry of another process."""
+        """Note when this process first saw each unsettled entry of another process."""
         now, there = self._clock(), self._contents.entries
         self._known_since = {entry: since for entry, since in self._known_since.items() if entry in there}
         for kind in Kind:

@@ -1,7 +1,7 @@
-"""What a ledger remembers: its entries, the keys and values of their records, and which records are refused. Pure.
+"""The entries of a ledger, the keys and values of their records, and the records that Lockstep refuses. Pure.
 
-A record whose meaning is not known is never left out, since it may say that something is paused or not ours. Only an
-offset history may be: without it, a group gets MM2's own, more careful answer.
+Lockstep refuses a record that it cannot read, because the record may say that a kind is paused or that an item is not
+Lockstep's. It skips only an unreadable offset history: the group then gets MM2's own, more careful offset.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from streaming.mm2.records import TopicPartition
 
 ENTRY_SCHEMA = SingleObject("ledger-entry")
 HISTORY_KEY = "HISTORY"
-"""Begins the keys of offset histories, whose values have a schema of their own."""
+"""Begins the keys of offset histories. Their values have a schema of their own."""
 
 
 class Entry(str, Enum):
-    """The kinds of entries. A ledger with other kinds was written by a newer version, and is refused."""
+    """The kinds of entries. Lockstep refuses a ledger with other kinds, because a newer version wrote it."""
 
     CLUSTER_ID = "CLUSTER_ID"
     OWNED = "OWNED"
@@ -56,7 +56,7 @@ EntryKey = tuple[Entry, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The value of an entry, and since when it holds."""
+    """The value of an entry, and the time since which it holds."""
 
     value: str
     since: datetime
@@ -67,13 +67,13 @@ OF_A_KIND = frozenset({Entry.OWNED, Entry.INTENT, Entry.VERSION})
 
 
 class KeptEntries(MutableMapping[EntryKey, Remembered]):
-    """Entries, grouped by their kind. A pass asks for a few kinds of tens of thousands of entries."""
+    """Entries by kind of entry. A pass asks for a few kinds among tens of thousands of entries."""
 
     def __init__(self) -> None:
         self._shelves: dict[tuple[Entry, str], dict[Key, Remembered]] = {}
 
     def of(self, entry: Entry, kind: str | None = None) -> Mapping[Key, Remembered]:
-        """Returns the entries by key. With a `kind` of resource, only those about it, by the item's own key."""
+        """Returns the entries by key. With a `kind` of resource: only entries about it, by the item's own key."""
         if entry not in OF_A_KIND or kind is not None:
             return MappingProxyType(self._shelves.get((entry, kind or ""), {}))
         kinds = {kept_kind for kept, kept_kind in self._shelves if kept is entry}
@@ -105,7 +105,7 @@ def _place(entry_key: EntryKey) -> tuple[tuple[Entry, str], Key]:
 
 
 FAILOVER_STATE: EntryKey = (Entry.FAILOVER, ("state",))
-"""How far a flow's failover is."""
+"""The entry that holds the state of a flow's failover."""
 
 
 def entry_key_bytes(entry_key: EntryKey) -> bytes:
@@ -114,7 +114,7 @@ def entry_key_bytes(entry_key: EntryKey) -> bytes:
 
 
 def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Record:
-    """Returns an entry as an unsigned record; None deletes it."""
+    """Returns an entry as an unsigned record. A `value` of None deletes the entry."""
     entry, key = entry_key
     name = entry_key_bytes(entry_key)
     if value is None:
@@ -123,15 +123,15 @@ def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Rec
 
 
 Take = Callable[[], None]
-"""Takes in what a key says; raises nothing."""
+"""Notes the value of a key; raises nothing."""
 
 _Meaning = tuple[EntryKey | TopicPartition | None, Remembered | bytes | None]
-"""What a record is about, None: nothing of ours; what it says, None: that this is forgotten."""
+"""The entry or partition of a record (None: of another program), and its value (None: deleted)."""
 
 
 @dataclass
 class Contents:
-    """All that a ledger holds.
+    """The content of a ledger.
 
     Offset histories are kept as bytes, because only a start needs them. Lease records are kept as bytes with their
     signatures, by flow; see `sinks.ledger.lease`.
@@ -140,16 +140,16 @@ class Contents:
     entries: KeptEntries = field(default_factory=KeptEntries)
     histories: dict[TopicPartition, bytes] = field(default_factory=dict)
     signed_at: dict[bytes, int] = field(default_factory=dict)
-    """When the newest record of each key was signed, in ms, whether it is remembered or forgotten."""
+    """When the newest record of each key was signed, in ms since the epoch; also of deleted entries."""
     begun_at: int = 0
-    """When the first record that the topic still has was signed."""
+    """When the first record that the topic still has was signed, in ms since the epoch."""
     leases: dict[str, bytes | None] = field(default_factory=dict)
     led: dict[str, LeaseRecord] = field(default_factory=dict)
-    """The newest record of the highest term by flow, without requests. A newer record may be a replay."""
+    """By flow, the newest lease record of the highest term that is not a request. A newer record may be a replay."""
 
     def take(self, records: Iterable[Record], seal: Seal) -> None:
-        """Take the newest value of each key in these records, of all or of none. Raises LedgerUntrusted with the first
-        refused key."""
+        """Note the newest value of each key in these records, of all or of none. Raises LedgerUntrusted, which names
+        the first refused key."""
         values: dict[bytes, list[bytes | None]] = {}
         for key, value in records:
             # In the order of the newest of each.
@@ -165,8 +165,8 @@ class Contents:
             step()
 
     def _checked(self, key: bytes, values: Sequence[bytes | None], seal: Seal) -> Take:
-        """Returns what takes in the newest of these values. Raises LedgerUntrusted if that was signed long before a
-        record that it replaces, or before the whole ledger."""
+        """Returns a function that notes the newest of these values. Raises LedgerUntrusted if that value was signed
+        long before a record that it replaces, or before the whole ledger."""
         *older, value = values
         found = seal.unwrap(key, value)
         if key.startswith(LEASE_KEYS_BEGIN):
@@ -219,7 +219,7 @@ def _meaning(key: bytes, data: bytes | None) -> _Meaning:
         name, *rest = orjson.loads(key)
         types = [str, int] if name == HISTORY_KEY else [str] * max(1, len(rest))
         if [type(part) for part in rest] != types:
-            raise ValueError("it has other parts than such a key has")
+            raise ValueError("its key has the wrong number of parts")
         if orjson.dumps([name, *rest]) != key:
             # Two spellings would be two records of one entry. Compacting one would bring back the other.
             raise ValueError("its key is not written as Lockstep writes keys")

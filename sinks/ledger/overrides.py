@@ -1,4 +1,4 @@
-"""Properties of Lockstep itself that are kept in a flow's ledger and win over its properties file (KIP-226). Pure.
+"""Properties of Lockstep in a flow's ledger that override its properties file (KIP-226). Pure.
 
 | level, the strongest first | where                                                       |
 |----------------------------|-------------------------------------------------------------|
@@ -7,7 +7,7 @@
 | the file                   | its lines, by their own precedence                          |
 | built-in default           | the table of keys                                           |
 
-Each flow reads its own ledger alone, so that the default of all flows stands in each of them.
+Each flow reads only its own ledger, so every ledger holds the default of all flows.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from sinks.model.changes import Key
 from streaming.errors import LockstepError
 
 InLedger = Mapping[Key, str]
-"""The overrides of a ledger by (level, name), as they are kept there."""
+"""The overrides of a ledger by (level, name), as texts."""
 
 
 class OverrideLevel(str, Enum):
-    """Where an override holds. The value is the level's name in the ledger's key."""
+    """The level of an override. The value is the level's name in the ledger's key."""
 
     FLOW = "flow"
     ALL = ""
@@ -37,7 +37,8 @@ VALUE, ENCODED, REFERENCE = "value", "encoded", "reference"
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A value, a password as the encoder made it (KIP-226, "Securing passwords"), or a reference that jobs resolve."""
+    """An override's value: plain, a password as the encoder made it (KIP-226, "Securing passwords"), or a reference
+    that jobs resolve."""
 
     value: str = field(repr=False)
     encoded: bool = False
@@ -49,7 +50,8 @@ class Override:
 
     @classmethod
     def from_text(cls, name: str, text: str) -> Override:
-        """Raises LockstepError for a damaged text. It names the property and shows nothing of the text."""
+        """Returns the override in a ledger's text. Raises LockstepError for a damaged text; the error names the
+        property and shows nothing of the text."""
         try:
             ((kind, value),) = orjson.loads(text).items()
         except (ValueError, AttributeError):
@@ -60,7 +62,7 @@ class Override:
 
 
 def texts_at(stored: InLedger, level: OverrideLevel) -> dict[str, str]:
-    """Returns the texts at one level, by name, damaged or not. Keys of a later version are left out."""
+    """Returns the texts at one level by name, also damaged ones. Leaves out properties of a later version."""
     return {key[1]: text for key, text in sorted(stored.items()) if len(key) == 2 and key[0] == level.value}
 
 
@@ -70,13 +72,13 @@ def at_level(stored: InLedger, level: OverrideLevel) -> dict[str, Override]:
 
 
 def effective(stored: InLedger) -> dict[str, Override]:
-    """Returns what holds for the flow, by name: its own override before the default of all flows. Raises
+    """Returns the overrides that apply to the flow, by name: its own first, else the default of all flows. Raises
     LockstepError."""
     return at_level(stored, OverrideLevel.ALL) | at_level(stored, OverrideLevel.FLOW)
 
 
 def altered(stored: InLedger, level: OverrideLevel, wanted: Mapping[str, Override | None]) -> dict[Key, str]:
-    """Returns the ledger's overrides after an alteration; None deletes one."""
+    """Returns the ledger's overrides after an alteration. `wanted`: by name; None deletes an override."""
     after = dict(stored)
     for name, override in wanted.items():
         if override is None:

@@ -24,29 +24,29 @@ from sinks.ledger.ledger_entries import Contents, Entry, EntryKey
 from sinks.model.changes import Change, Key, Kind, Op, Outcome, ScramSpec
 
 UNLEARNED = "?"
-"""In place of a topic's id: it was created, and the id is not known yet."""
+"""Stands for the id of a created topic that Lockstep does not know yet."""
 
 NO_ID = ("", UNLEARNED)
-"""Values of a topic's entry that do not tell its id."""
+"""Values of a topic's entry that hold no id."""
 
 FRESH = timedelta(minutes=10)
-"""How long an intent, or a creation whose id is not known, may wait for being seen."""
+"""How long an intent, or a created topic without a known id, counts before the target shows the item."""
 
 Fresh = Callable[[EntryKey], bool]
 
 Entries = dict[EntryKey, str | None]
-"""Values to put into the ledger; None: forget."""
+"""Values to put into the ledger by entry; None deletes one."""
 
 
 def is_fresh(since: datetime, now: datetime) -> bool:
-    """Whether `since` is a moment ago, by clocks that may jump. A time far in the future is not, because the clock was
-    set back since. A ledger asks a monotonic clock as well."""
+    """Whether `since` is less than FRESH ago, by clocks that may jump. False for a time far in the future, because the
+    clock was set back since. A ledger also asks a monotonic clock."""
     return abs(now - since) <= FRESH
 
 
 def intents(changes: Iterable[Change]) -> Entries:
-    """Returns the entries to put before these changes are applied: an intent for each creation of an item that can be
-    owned."""
+    """Returns the entries to put before these changes are applied: an intent for each creation of an item that Lockstep
+    can own."""
     creations = (change for change in changes if change.op is Op.CREATE and change.kind.row.owned)
     return {(Entry.INTENT, (change.kind.value, *change.key)): "" for change in creations}
 
@@ -54,8 +54,8 @@ def intents(changes: Iterable[Change]) -> Entries:
 def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collection[EntryKey]) -> Entries:
     """Returns the entries to put after the outcomes. `ids`: known ids of the created topics, by name.
 
-    `begun`: the intents that were written for this attempt. An older intent stays if the fault passes by itself,
-    because the earlier request may have been carried out.
+    `begun`: the intents of this attempt. An older intent stays if the fault is retriable, because the target may have
+    carried out the earlier request.
     """
     entries: Entries = {}
     for outcome in outcomes:
@@ -78,9 +78,10 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collect
 
 
 def _may_be_ours(outcome: Outcome, first: bool) -> bool:
-    """Whether this creation, or an earlier attempt, may have been carried out. `first`: there was no earlier attempt.
+    """Whether the target may have carried out this creation, or an earlier attempt. `first`: there was no earlier
+    attempt.
 
-    An item that a second attempt finds may be the result of the first.
+    An item that exists at a second attempt may come from the first.
     """
     error = outcome.error
     if outcome.already:
@@ -91,10 +92,10 @@ def _may_be_ours(outcome: Outcome, first: bool) -> bool:
 def settled(
     contents: Contents, kind: Kind, waiting: Collection[Key], present: Mapping[Key, str], fresh: Fresh
 ) -> Entries:
-    """Returns the entries to put for unsettled keys of a kind, `waiting`, once all items of the target were listed.
+    """Returns the entries to put for the unsettled keys `waiting`, once all items of the target were listed.
 
-    `present`: the ones that exist, each with its topic's id; "" if it has none, or it is unknown. `fresh`: whether an
-    entry was made a moment ago.
+    `present`: the keys that exist, each with its topic's id; "" if it has none or is unknown. `fresh`: whether an entry
+    is younger than FRESH.
     """
     entries: Entries = {}
     known = (found.value for found in contents.entries.of(Entry.TOPIC_IDS).values())

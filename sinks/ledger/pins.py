@@ -1,6 +1,7 @@
-"""Which clusters a flow was seen with, kept in a file on this machine, beside what the target's ledger remembers.
+"""A file on this machine with the cluster ids that a flow had at first contact. It complements the ledger on the
+target.
 
-The ledger alone cannot tell that an address leads to a new, empty cluster: it is not there. The file can.
+If an address leads to a new, empty cluster, there is no ledger that could tell. The file can.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 FILE = "cluster-ids.json"
-"""Its name, in the folder that `lockstep.checkpoint.dir` names."""
+"""Name of the file, in the folder of `lockstep.checkpoint.dir`."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,16 @@ class Pins:
 
 
 class PinFile:
-    """A JSON file for all flows of this machine. Only its owner can read it, and it is replaced as a whole."""
+    """A JSON file for all flows of this machine. Only its owner can read it. Each write replaces it as a whole."""
 
     def __init__(self, path: Path, create: bool) -> None:
-        """`create`: for the job. A command writes the file only if it exists and may be written."""
+        """`create`: create a missing file, as the job does. A command writes the file only if it exists and is
+        writable."""
         self._path, self._create = path, create
 
     @property
     def where(self) -> str:
-        """Its path, for messages."""
+        """The path, for messages."""
         return str(self._path)
 
     def of(self, flow: Flow) -> Pins | None:
@@ -55,7 +57,7 @@ class PinFile:
 
     def keep(self, flow: Flow, pins: Pins | None) -> None:
         """Write the pins; None deletes them. Raises LockstepError if the job cannot write the file. A command that
-        cannot leaves it as it is."""
+        cannot leaves the file as it is."""
         if not self._create and not os.access(self._path, os.W_OK):
             return
         try:

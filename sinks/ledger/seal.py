@@ -1,4 +1,4 @@
-"""Signs the values of a ledger with a secret of the properties file, and refuses what is not signed with it. Pure."""
+"""Signs the values of a ledger with `lockstep.ledger.secret`, and refuses values without that signature. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ SIGN_COMMAND = "`lockstep ledger sign`"
 
 
 TOLERATED_MS = 600_000
-"""How much older a record may be than one that it replaces: clocks differ, and two processes write at once."""
+"""Milliseconds by which a record may be older than one that it replaces: clocks differ, and two processes write at
+once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """The data of a value, and when it was signed, in ms since the epoch; 0 without a signature."""
+    """The data of a value, and when it was signed in ms since the epoch; 0 without a signature."""
 
     data: bytes | None
     at: int = 0
@@ -31,8 +32,8 @@ class Unwrapped:
 class Seal:
     """HMAC-SHA256 (RFC 2104) over the flow's name, the record's key, the time and its value.
 
-    Without a secret, values are written unsigned, and signed values are still refused: an unsigned entry beside them
-    would stop every process that has the secret. A tombstone cannot be signed. With a secret, a deleted entry is a
+    Without a secret, `wrap` leaves values unsigned, and `unwrap` still refuses signed ones: an unsigned entry beside
+    them would stop every process that has the secret. A tombstone cannot be signed. With a secret, a deleted entry is a
     signed value without data.
     """
 
@@ -44,7 +45,8 @@ class Seal:
         return self._secret is not None
 
     def wrap(self, key: bytes, data: bytes | None, at: int) -> bytes | None:
-        """Returns the value to write for this data at this time. A tombstone (None) only without a secret."""
+        """Returns the value to write for this data, signed at `at` (ms since the epoch). Returns a tombstone (None)
+        only without a secret."""
         if self._secret is None:
             return data
         return SIGNED.encode({"data": data, "at": at, "signature": self._signature(self._secret, key, data, at)})
@@ -54,8 +56,7 @@ class Seal:
         if self._secret is None:
             if value is not None and SIGNED.recognizes(value):
                 raise LedgerUntrusted(
-                    "it is signed, and the properties file has no lockstep.ledger.secret: set the one that "
-                    "it was signed with"
+                    "it is signed, but the properties file has no lockstep.ledger.secret: set the secret that signed it"
                 )
             return Unwrapped(value)
         if value is None or not SIGNED.recognizes(value):
@@ -89,7 +90,7 @@ class Seal:
 
 
 UNSIGNED = Seal("")
-"""Writes values without a signature, and cannot tell whether one is signed."""
+"""The seal without a secret: leaves values unsigned, and refuses signed ones."""
 
 
 def _claimed_at(value: bytes) -> int:
