@@ -1,4 +1,5 @@
-"""Takes over items that are equal on source and target: finds them by a comparison, and writes the ledger."""
+"""Runs `lockstep adopt`: finds items that are equal on source and target, and writes to the ledger that Lockstep owns
+them."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from streaming.errors import LockstepError
 
 @dataclass(frozen=True)
 class Adoptable:
-    """What `lockstep adopt` could take over of one kind. `errors`: items that Lockstep could not read. `paused`: the
-    kind is paused, so nothing was compared."""
+    """The items of one kind that `lockstep adopt` could take over. `errors`: items that Lockstep could not read.
+    `paused`: the kind is paused, so nothing was compared."""
 
     plan: AdoptionPlan
     ledger: Ledger
@@ -32,7 +33,8 @@ class Adoptable:
 def adoptable(reconcile: FlowReconcile, kind: Kind) -> Adoptable:
     """Compare everything once, and return what `adopt` may take over of this kind. Writes nothing.
 
-    Raises what stops the flow. Raises LockstepError if the kind could not be compared, or if the flow has ended.
+    Raises every error that stops the flow. Raises LockstepError if the kind could not be compared, or if the flow has
+    ended.
     """
     compared = reconcile.compare(everything=True)
     ledger, trouble = compared.context.ledger, reconcile.report_only(compared).trouble
@@ -51,8 +53,8 @@ def adoptable(reconcile: FlowReconcile, kind: Kind) -> Adoptable:
 def take_over(plan: AdoptionPlan, ledger: Ledger, guard: ClusterGuard, audit: Audit) -> None:
     """Write the ownership to the ledger, then the audit event. Does nothing if there is nothing to adopt.
 
-    Raises what a write raises, WrongCluster, NotLeading. If only the audit event fails, the error says that the rest is
-    done.
+    Raises the error of a failed write, WrongCluster, NotLeading. If only the audit event fails, the error says that the
+    items are adopted.
     """
     if not plan.items:
         return
@@ -64,4 +66,6 @@ def take_over(plan: AdoptionPlan, ledger: Ledger, guard: ClusterGuard, audit: Au
     try:
         audit.record_adoption(plan)
     except LockstepError as error:
-        raise LockstepError(f"{len(plan.items)} of {plan.kind} were adopted, but the audit topic: {error}") from error
+        raise LockstepError(
+            f"{len(plan.items)} of {plan.kind} were adopted, but the audit event could not be written: {error}"
+        ) from error

@@ -1,7 +1,7 @@
-"""Applies a plan in its order, with few requests, and records what became of it.
+"""Applies a plan in its order with few requests, and records the outcomes.
 
-Each change has its own outcome, even if others fail. What was created goes into the ledger, every outcome into the
-audit topic.
+Each change has its own outcome, even if others fail. Created items go into the ledger, every outcome into the audit
+topic.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sinks.model.plan import Plan
 from streaming.errors import LockstepError
 
 CHANGES_IN_A_REQUEST = 500
-"""Changes in one write request, of a kind whose row says nothing else."""
+"""Most changes in one write request, unless the kind's row sets another number."""
 
 
 Writers = Mapping[Kind, Write]
@@ -85,7 +85,7 @@ def apply_steps(
 
 
 def _naming_right(outcome: Outcome) -> Outcome:
-    """Where a right is missing: which one, on what."""
+    """Returns the outcome with a fault that names the missing right and its resource, if a right is missing."""
     change, fault = outcome.change, outcome.error
     if fault is None or not fault.is_denied:
         return outcome
@@ -114,8 +114,8 @@ class Recorder:
         self._recorded: frozenset[tuple[Kind, Op, Key]] = frozenset()
 
     def record(self, plan: Plan, outcomes: Sequence[Outcome], sent: Iterable[Change], ledger: Ledger) -> None:
-        """Write the ledger and the audit topic, each even if the other fails. `sent`: the changes of every request that
-        was sent, also where its outcome is unknown.
+        """Write the ledger and the audit topic, each even if the other fails. `sent`: the changes of every sent
+        request, also if its outcome is unknown.
 
         Raises ClusterUnreachable, LockstepError. A change that the ledger could not take stays an intent there. An
         event that the audit topic could not take waits in its queue.
@@ -133,8 +133,8 @@ class Recorder:
             self._audit.record(plan, [outcome for outcome in outcomes if is_event(outcome)])
 
     def record_refusals(self, plan: Plan, outcomes: Sequence[Outcome]) -> None:
-        """Record each refusal once, although it stays in the plan until it is mended. A change that failed in this pass
-        has its event already."""
+        """Record each refusal once, although it stays in the plan until its cause is gone. A change that failed in this
+        pass has its event already."""
         known = self._recorded | {(o.change.kind, o.change.op, o.change.key) for o in outcomes}
         lasting = [refusal for refusal in plan.refused if not refusal.passing]
         self._audit.record(plan, (), [refusal for refusal in lasting if refusal.subject not in known])

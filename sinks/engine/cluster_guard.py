@@ -1,4 +1,4 @@
-"""Two clusters, and always the same two: no address leads elsewhere than the file says, or than at first contact.
+"""Checks that source and target are two clusters, and the same two as in the properties file and at first contact.
 
 | known from                                    | knows                                          |
 |-----------------------------------------------|------------------------------------------------|
@@ -45,8 +45,8 @@ class ClusterGuard:
         pins: PinFile | None = None,
         ledgers: Collection[str] = (),
     ) -> None:
-        """`said`: ids by alias, from the properties file. `pins`: None if only that and the ledger say which clusters
-        are meant. `ledgers`: names of the flow's ledger and of its reverse."""
+        """`said`: cluster ids by alias, from the properties file. `pins`: the local file; None: only the properties
+        file and the ledger tell the ids. `ledgers`: names of the flow's ledger and of the reverse flow's."""
         self._flow, self._clusters = flow, {flow.source: source, flow.target: target}
         self._said, self._pins, self._ledgers = said or {}, pins, ledgers
         self._seen: dict[str, str] = {}
@@ -113,7 +113,8 @@ class ClusterGuard:
         return next(iter(self._ledgers), f"lockstep-ledger.{self._flow.source}.internal")
 
     def _check_roles(self, ids: Mapping[str, str]) -> None:
-        """At first contact: no ledger on either cluster may know these aliases as other clusters."""
+        """Raises WrongCluster if, at first contact, a ledger on either cluster knows these aliases as other
+        clusters."""
         # By name: a listing of all topics would take long on a large cluster.
         asked = {
             alias: begun(partial(one.topic_ids, self._ledgers), f"ledgers on {alias}")
@@ -147,8 +148,8 @@ class ClusterGuard:
     def open_for_target(self, open_ledger: Callable[[], Ledger], *, to_write: bool = True) -> Ledger:
         """Open the ledger for a caller that needs only the target, for example while the source is down.
 
-        If nothing tells which cluster the target must be, both clusters are checked, and pinned if `to_write`. Raises
-        as `check`.
+        If no file and no ledger has the target's id, checks both clusters, and pins both if `to_write`. Raises as
+        `check`.
         """
         alias, found = self._flow.target, self.check_target_id()
         ledger = open_ledger()
@@ -171,8 +172,7 @@ class ClusterGuard:
     def check(self, ledger: Ledger) -> None:
         """Check both clusters, and pin new ids on the target and in the local file.
 
-        Raises WrongCluster. Raises LedgerUntrusted if the ledger was there once and is gone, or no longer knows the
-        ids.
+        Raises WrongCluster. Raises LedgerUntrusted if the ledger existed once and is gone, or no longer has the ids.
         """
         ledger.put(self.check_only(ledger))
         self._seen = {alias: ledger.get(Entry.CLUSTER_ID, alias) or "" for alias in self._clusters}
@@ -197,7 +197,7 @@ class ClusterGuard:
         elif not ledger.exists:
             problem = f"{ledger.topic} is gone"
         elif not ledger.values(Entry.CLUSTER_ID):
-            problem = f"{ledger.topic} was recreated, and does not know the clusters any more"
+            problem = f"{ledger.topic} was recreated, and no longer has the ids of the clusters"
         else:
             return
         raise LedgerUntrusted(
@@ -208,11 +208,11 @@ class ClusterGuard:
 
 
 def former_ledger(flow: Flow, reader: Reader, topic: str) -> str | None:
-    """Returns the flow's ledger on its target under another name than `topic`, as another separator makes it; None if
-    there is none.
+    """Returns the name of the flow's ledger on its target if it is not `topic`, for example after a change of the
+    separator. None if there is none.
 
-    Such a ledger knows this target, and an alias as this flow's source. The guard compares the source's id once the
-    ledger is open.
+    Such a ledger holds this target's id, and names an alias as this flow's source. The guard compares the source's id
+    once the ledger is open.
     """
     names, cluster_id = former_ledgers(flow.source), reader.cluster_id()
     there = reader.topic_ids(names)
@@ -224,8 +224,7 @@ def former_ledger(flow: Flow, reader: Reader, topic: str) -> str | None:
 
 
 def pins_in(topic: str, reader: Reader) -> dict[str, str]:
-    """Returns the cluster ids in any flow's ledger, by alias, signed or not. An unsigned id may only ever stop a
-    flow."""
+    """Returns the cluster ids in any flow's ledger, by alias, signed or not. An unsigned id can only stop a flow."""
     found: dict[str, str] = {}
     try:
         records = reader.read_log(topic)

@@ -1,4 +1,4 @@
-"""When Lockstep may delete: the one door for every deletion of every kind, and the limit of creations.
+"""Decides which deletions Lockstep may write, of every kind, and limits creations.
 
 What must be true before Lockstep deletes an item of a kind that it owns:
 
@@ -17,8 +17,9 @@ What must be true before Lockstep deletes an item of a kind that it owns:
 
 The second look is the fourth row: Lockstep asks the source for the item by its name.
 
-A kind cannot go around it: `FlowReconcile` hands every plan through. A kind only says what it wants (`Wanted`), and
-takes the second look (`Controller.second_look`). A command whose plan a person reviews takes it at once.
+No kind can bypass these checks: `FlowReconcile` passes every plan through them. A kind only says what it wants
+(`Wanted`), and takes the second look (`Controller.second_look`). If a person reviews the plan first, the command takes
+the second look at once.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ SECOND_LOOK_AFTER_S = 3.0
 fraction of that."""
 
 HELD_FOR_S = 60.0
-"""Seconds until the source is asked again for an item whose deletion is held."""
+"""Seconds until Lockstep asks the source again for an item whose deletion is held."""
 
 BLANK = "{} shows no {}: Lockstep deletes nothing of the kind {}"
 WAITS = "{} does not show it. After {:.0f} s Lockstep asks for it by name, and deletes it only if it is gone there"
@@ -74,7 +75,7 @@ STAYS = (
 )
 
 HELD_BY_FILE: Mapping[Sighting | None, str] = {Sighting.LEFT_OUT: LEFT_OUT, Sighting.RENAMED: RENAMED}
-"""What only a person confirms, each with the reason of one item."""
+"""Answers of the source that hold a deletion until a person confirms it, each with the reason for one item."""
 
 HELD_BECAUSE: Mapping[Sighting, str] = {
     Sighting.LEFT_OUT: "the properties file no longer names them, while {} still has them",
@@ -85,20 +86,20 @@ HELD = (
     "else mend the file"
 )
 MIXED = "mixed"
-"""In place of the names: what the flow owns was made by more than one naming."""
+"""Stands in the ledger for the naming (replication policy and mapping) if owned items were made under more than one."""
 
-GIVEN_UP = "meanwhile the ledger gave it up, or paused the kind; Lockstep compares it again"
+GIVEN_UP = "since the comparison, the ledger released the item or paused the kind. Lockstep compares it again"
 
 SecondLook = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
-"""Has a controller ask the source for items by name; nothing comes back where it cannot answer."""
+"""Has a controller ask the source for items by name. Returns nothing for items that it cannot answer for."""
 
 AskSource = Callable[[Collection[Key]], Mapping[Key, Sighting]]
-"""The same of one controller."""
+"""Asks the source for items of one controller by name."""
 
 
 @dataclass
 class _Standing:
-    """What `status` says of a kind until the kind is compared again."""
+    """What `status` shows of a kind's deletions until the next comparison of the kind."""
 
     refused: list[Refusal] = field(default_factory=list)
     errors: list[Unobserved] = field(default_factory=list)
@@ -108,30 +109,30 @@ class _Standing:
 
 @dataclass
 class _Seen:
-    """What earlier comparisons of a kind found.
-
-    `absence`: items whose deletion is planned. `epochs`: for each of them the highest metadata epoch that was known
-    when the source first lacked it. A broker that was cut off earlier answers with no higher one. `unlisted`: items
-    that this flow wanted and its source does not list now. `second_looks`: held items, with the time and the answer of
-    the source. `others`: what other flows wanted when one of them kept an item. `postponed`: no pass is due before
-    that time.
-    """
+    """What earlier comparisons of a kind found."""
 
     absence: Absence[Key]
+    """Items whose deletion is planned."""
     unlisted: Absence[Key]
+    """Items that this flow wanted and that its source does not list now."""
     epochs: dict[Key, int] = field(default_factory=dict)
+    """The highest metadata epoch known when the source first lacked each item. A broker that was cut off earlier has no
+    higher one."""
     second_looks: dict[Key, tuple[float, Sighting | None]] = field(default_factory=dict)
+    """Held items, with the time and the answer of the source."""
     others: object = None
+    """What other flows wanted when one of them kept an item."""
     postponed: float = 0.0
+    """No pass is due before this time."""
 
     def next_at(self) -> float:
-        """When the kind must be compared again for a deletion that waits."""
+        """Returns when the kind must be compared again for a waiting deletion."""
         held = min((at + HELD_FOR_S for at, _ in self.second_looks.values()), default=NEVER_AT)
         return max(self.postponed, min(self.absence.next_at(), self.unlisted.next_at(), held))
 
 
 class DeletionChecks:
-    """The deletions that one flow may write now. Times are monotonic seconds."""
+    """Decides which deletions one flow may write now. Times are monotonic seconds."""
 
     def __init__(self, settings: FlowSettings, wishes: Wishes, log: FollowedLog, *, reviewed: bool) -> None:
         """`wishes`: of all flows of this process into the same target. `log`: the source's metadata log. `reviewed`: a
@@ -154,7 +155,7 @@ class DeletionChecks:
         )
 
     def next_at(self, idle: Collection[Kind]) -> float:
-        """When a waiting deletion needs a pass. `idle`: kinds that this pass would not compare."""
+        """Returns when a waiting deletion needs a pass. `idle`: kinds that this pass would not compare."""
         return min((seen.next_at() for kind, seen in self._seen.items() if kind not in idle), default=NEVER_AT)
 
     @property
@@ -164,8 +165,8 @@ class DeletionChecks:
         return any(seen.absence.has_any or seen.unlisted.has_any for seen in quick)
 
     def publish(self, wanted: Wanted, context: PassContext) -> None:
-        """Tell the other flows what this flow wants of a kind `of_principals`. An empty list of the source withdraws no
-        wish, and neither does a single list that lacks an item."""
+        """Publish to the other flows what this flow wants of a kind `of_principals`. An empty list of the source
+        withdraws no wish, and neither does a single list that lacks an item."""
         ledger, unlisted = context.ledger, self._seen[wanted.kind].unlisted
         if wanted.shown:
             keys = frozenset(wanted.keys)
@@ -180,9 +181,9 @@ class DeletionChecks:
     def remember(self, wanted: Wanted, ledger: Ledger) -> None:
         """Write to the ledger that this flow wants items, and under which naming. Flows in other processes read it.
 
-        After a change of the naming, the ledger says `MIXED` until the flow owns nothing unwanted. It does not matter
-        whether Lockstep may delete that, or whether the target shows it. Items that even a confirmation does not delete
-        stop counting once a person confirmed the others.
+        After a change of the naming, the ledger says `MIXED` until the flow owns no unwanted item, deletable or not,
+        shown by the target or not. Items that stay even after a confirmation stop counting once a person confirmed the
+        others.
         """
         if not self._wishes.known(self._flow, wanted.kind):
             return
@@ -194,12 +195,12 @@ class DeletionChecks:
         ledger.put({(Entry.CLAIMED, (kind.value,)): self._naming if settles else MIXED})
 
     def _staying(self, wanted: Wanted, left: Collection[Key]) -> frozenset[Key]:
-        """Items among `left` that stay even if a person confirms their deletion."""
+        """Returns the items among `left` that stay even if a person confirms their deletion."""
         others = self._wishes.wanted_by_others(self._flow, wanted.kind)
         return frozenset(key for key in left if key in wanted.kept or key in others)
 
     def _stays(self, wanted: Wanted, ledger: Ledger) -> list[str]:
-        """A note that names what stays under a former name, and says what ends the hold."""
+        """Returns a note that names the items that keep a former name, and says what ends the hold."""
         if not self._is_renamed(wanted.kind, ledger):
             return []
         staying = sorted(self._staying(wanted, ledger.owned(wanted.kind).difference(wanted.keys)))
@@ -223,7 +224,7 @@ class DeletionChecks:
         """Returns the plan without the deletions that must wait, and without kinds that exceed a limit.
 
         `found`: the comparisons that the plan was joined from. `trouble`: learns which kinds wait for a person.
-        `force`: a person confirms what the file leaves out, and any number.
+        `force`: a person confirms deletions of items that the file leaves out, and any number of them.
         """
         compared = frozenset[Kind]().union(*(controller.kinds for controller, _ in found))
         for kind in context.confirming:
@@ -333,7 +334,7 @@ class DeletionChecks:
         sightings: Mapping[Key, Sighting | None],
         absence: Absence[Key],
     ) -> None:
-        """Note why these deletions are kept. What a stale list lacked starts its wait again."""
+        """Note why these deletions are kept. An item that the source still has starts its wait again."""
         source, found = self._flow.source, [sightings.get(one.key) for one in kept]
         for sighting, reason in ((Sighting.WANTED, STALE), (Sighting.BEHIND, BEHIND)):
             stale = {one.key for one in kept if sightings.get(one.key) is sighting}
@@ -365,7 +366,8 @@ class DeletionChecks:
 
 
 def _absence(kind: Kind) -> Absence[Key]:
-    """Deleted records cannot be restored, so a topic must be missing for a minute. Other kinds can be recreated."""
+    """Returns the absence rule of a kind. A topic must be missing for a minute, because deleted records cannot be
+    restored. Other kinds can be recreated."""
     return Absence() if kind.row.data else Absence(observations=2, seconds=SECOND_LOOK_AFTER_S)
 
 
@@ -389,7 +391,7 @@ def beyond_limit(plan: Plan, limits: Limits) -> dict[Kind, str]:
 
 
 def only_ours(plan: Plan, ledger: Ledger) -> Plan:
-    """Returns the plan with the deletions refused that the ledger no longer allows. The ledger was read a moment ago.
+    """Returns the plan with those deletions refused that the ledger, read a moment ago, no longer allows.
 
     A running job reads the ledger once per full comparison. Meanwhile `lockstep apply` may delete one of Lockstep's
     ACLs and release it, and an operator may add the same ACL by hand.
@@ -408,7 +410,7 @@ def _is_checked(change: Change) -> bool:
 
 
 COUNTED_FOR_S = 3600.0
-"""Seconds for which what was created counts towards the limit."""
+"""Seconds for which a created item counts towards the limit."""
 
 FLOOD = (
     "{}: the plan creates {} more of the kind {} (topics by their partitions), after {} within an hour, and "
@@ -417,8 +419,8 @@ FLOOD = (
 
 
 class CreationLimit:
-    """How many items one flow may create within an hour: a source that was made to flood the target is stopped. Times
-    are monotonic seconds."""
+    """Limits the items that one flow creates within an hour, so that a source cannot flood the target. Times are
+    monotonic seconds."""
 
     def __init__(self, settings: FlowSettings) -> None:
         self._flow, self._most = settings.flow, settings.limits.max_create
@@ -427,8 +429,8 @@ class CreationLimit:
     def exceeded(self, plan: Plan, context: PassContext) -> Iterator[tuple[Kind, list[Change], str]]:
         """Yields each kind that would exceed the limit, its creations, and the reason to hold them.
 
-        The first call counts what the ledger says was created within an hour, so a restart forgets none. An item that
-        was adopted counts, too. Partitions that a topic grew by count as old as the topic.
+        The first call counts the creations of the last hour from the ledger, so a restart forgets none. An adopted item
+        counts, too. Partitions that a topic grew by count as old as the topic.
         """
         if self._created is None:
             self._created, partitions = [], context.listed.target
@@ -445,14 +447,15 @@ class CreationLimit:
                 yield kind, creations, FLOOD.format(self._flow.name, adds, kind, created, self._most)
 
     def note_created(self, outcomes: Iterable[Outcome], now: float) -> None:
-        """Until earlier creations are counted, the ledger has these, too."""
+        """Note created items. Before the first call of `exceeded` this does nothing, because the ledger has them,
+        too."""
         if self._created is not None:
             done = [one.change for one in outcomes if not (one.error or one.already) and one.change.kind.row.owned]
             self._created += [(now, one.kind, count) for one in done if (count := _adds(one))]
 
 
 def _adds(change: Change) -> int:
-    """How many items a change creates; for a topic, its partitions."""
+    """Returns the number of items that a change creates; for a topic, its partitions."""
     if isinstance(change.after, TopicSpec):
         before = change.before.partitions if isinstance(change.before, TopicSpec) else 0
         return change.after.partitions - before

@@ -1,4 +1,5 @@
-"""When a flow compares what: everything, a kind, the listed topics. Pure: times come in, in monotonic seconds.
+"""Decides what a flow compares when: everything, one kind, the listed topics. Pure: callers pass times, in monotonic
+seconds.
 
 | what makes a pass due                             | until                                            |
 |---------------------------------------------------|--------------------------------------------------|
@@ -8,8 +9,7 @@
 | a kind could not be polled or compared            | it could; asked again after 1, 2, 4 ... 30 s     |
 | a key of a kind is to be compared (`KindsAgenda`) | it was compared                                  |
 
-Which keys a kind polls next is the kind's: topics are polled in shards, groups by their commits, all else as whole
-lists.
+Each kind decides which keys it polls next: topics in shards, groups by their commits, all others as whole lists.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sinks.flow_settings import Pace
 from sinks.model.changes import Kind
 
 Kinds = frozenset[Kind]
-"""Those that one controller keeps."""
+"""The kinds of one controller."""
 
 
 class FlowAgenda:
@@ -41,13 +41,13 @@ class FlowAgenda:
         self.of: defaultdict[Kinds, KindsAgenda] = defaultdict(KindsAgenda)
 
     def signal(self, controlled: Iterable[Kinds], records: int) -> None:
-        """Note that the source signalled so many changes. Each of these controllers owes a poll, because a signal comes
-        once."""
+        """Note `records` new records in the source's metadata log. Each of these controllers must poll, because a
+        signal comes only once."""
         for kinds in controlled:
             self.of[kinds].signalled += records
 
     def note_polled(self, kinds: Kinds, found: Polled) -> None:
-        """Note a poll of these kinds. Signalled changes that it explains are no longer looked for in other kinds."""
+        """Note a poll of these kinds. Other kinds no longer look for the signalled changes that it explains."""
         one = self.of[kinds]
         one.polled, explained, one.signalled = found, min(one.signalled, found.explained), 0
         for other in self.of.values():
@@ -62,10 +62,11 @@ class FlowAgenda:
         awake: Collection[Kind],
         others: Iterable[float],
     ) -> float:
-        """When the next pass is due: the earliest full comparison, poll of a controller, retry, or time in `others`.
+        """Returns when the next pass is due: at the earliest full comparison, poll of a controller, retry, or time in
+        `others`.
 
-        A controller whose kinds are all `idle` is not polled: it can do nothing before one of them wakes. `awake`:
-        kinds that make a pass due once they have rested.
+        A controller is not polled while all its kinds are `idle`, because it can do nothing before one of them wakes.
+        `awake`: kinds that make a pass due once they have rested.
         """
         wanted = [self.full.due_at(now), *self.intervals.waking(awake, now), *others]
         for kinds, at in polls:
@@ -78,11 +79,11 @@ class FlowAgenda:
 
 
 LATEST = 1.5
-"""Intervals after which a flow waits for no other any more."""
+"""Intervals after which a flow compares everything without waiting for another flow."""
 
 
 class FullComparisons:
-    """When one flow compares everything.
+    """Decides when one flow compares everything.
 
     A comparison of thousands of topics, ACLs and groups keeps the interpreter busy for seconds, and changes wait for
     it. So the flows of a job take turns.
@@ -98,8 +99,8 @@ class FullComparisons:
     def begins(self, now: float, *, asked: bool) -> bool:
         """Whether the pass that begins compares everything.
 
-        It does if it is `asked` to, if nothing that was known before holds any more, or if it is time and no other flow
-        has its turn. Until `done` is called, nothing that was known before holds.
+        It does so if `asked`, after `forget`, or if it is time and no other flow has its turn. Until `done` is called,
+        nothing that was known before counts.
         """
         age = LATEST * self._interval if asked or self._at is None else now - self._at
         if age < self._interval:
@@ -115,7 +116,7 @@ class FullComparisons:
         self._at = now
 
     def forget(self) -> None:
-        """Nothing that was found before holds any more."""
+        """Drop what was found before: the next pass compares everything."""
         self._at = None
 
     def over(self) -> None:
@@ -125,7 +126,7 @@ class FullComparisons:
             self._turn.release()
 
     def due_at(self, now: float) -> float:
-        """When the next full comparison is due."""
+        """Returns when the next full comparison is due."""
         return (now if self._at is None else self._at) + self._interval
 
 
@@ -138,7 +139,7 @@ class KindIntervals:
         self._polled_at: dict[Kind, float] = {}
 
     def resting(self, now: float) -> frozenset[Kind]:
-        """Kinds whose interval is not over."""
+        """Returns the kinds whose interval is not over."""
         polled = self._polled_at
         return frozenset(k for k, wait in self._intervals.items() if k in polled and now - polled[k] < wait)
 
@@ -147,18 +148,19 @@ class KindIntervals:
         self._polled_at |= dict.fromkeys(kinds, now)
 
     def waking(self, kinds: Collection[Kind], now: float) -> list[float]:
-        """When the resting kinds among `kinds` are due again."""
+        """Returns when the resting kinds among `kinds` are due again."""
         resting = self.resting(now) & set(kinds)
         return sorted(self._polled_at[kind] + self._intervals[kind] for kind in resting)
 
 
 SETTLED_AFTER = 15.0
-"""Seconds after a signal until each broker shows what it told of: the one that is asked may follow the metadata log
-behind the one that told of it."""
+"""Seconds after a signal until each broker shows the signalled change. The broker that is asked may lag behind the one
+that sent the signal."""
 
 
 class ListingFreshness:
-    """How fresh a pass needs its list of topics. Listing thousands of topics costs the broker and the interpreter.
+    """Decides how fresh a pass needs its list of topics. Listing thousands of topics costs the broker and the
+    interpreter.
 
     A list of the source stays valid while the source's metadata log does not move.
     """
@@ -173,9 +175,9 @@ class ListingFreshness:
         self._wanted_anew = True
 
     def list(self, topics: TopicListing, now: float, *, silent: bool, everything: bool, asked: bool) -> Listed:
-        """Lists the topics. Reuses a listing where the pass allows it. Raises ClusterUnreachable, RightsMissing.
+        """List the topics, from an earlier listing where the pass allows it. Raises ClusterUnreachable, RightsMissing.
 
-        `silent`: Lockstep follows the metadata log, which told of no change since the last call. `everything`: this
+        `silent`: Lockstep follows the metadata log, and the log has not moved since the last call. `everything`: this
         pass compares all items. `asked`: an operator asked for the pass.
         """
         if not silent or self._moved_at == float("inf"):

@@ -1,4 +1,4 @@
-"""What a flow's passes are made of: one value, so that tests and commands make another than the job does."""
+"""The parts that a flow's passes work with, in one value. Tests and some commands build another one than the job."""
 
 from __future__ import annotations
 
@@ -27,34 +27,37 @@ SeeLedger = Callable[[Flow, Ledger], None]
 
 @dataclass(frozen=True)
 class FlowComponents:
-    """What the passes of one flow are made of.
-
-    `topics`: lists topics of both clusters. `target`: reads topic ids. `overrides`: called with the ledger after each
-    reading. `source_ends`: writes to the ledger what a failover will need to know of the source; only a job has it.
-    `obeys_failover`: False for a command that writes on behalf of a failover; others write nothing for a flow that a
-    failover ended. `leads_back`: groups are moved on the source, and the copies are left alone.
-    `leadership`: asked before each write. `full_turn`: the lock that one flow of the job holds while it compares
-    everything. `wishes`: what the flows of this process want of the target. `reviewed`: a person reviews the plan.
-    `opened`: both clusters, closed with the flow. `source_epochs`: metadata epochs of the clients that take the second
-    look.
-    """
+    """The parts that the passes of one flow work with."""
 
     topics: TopicListing
+    """Lists topics of both clusters."""
     guard: ClusterGuard
     open_ledger: Callable[[], Ledger]
     audit: Audit
     controllers: Sequence[Controller]
     writers: Writers
     target: Reader
+    """Reads topic ids."""
     signal: MetadataSignal = field(default_factory=NoSignal)
     source_epochs: MetadataEpochs = no_epochs
+    """Reads the metadata epochs of the clients that take the second look."""
     observers: Sequence[Observer] = ()
     overrides: SeeLedger | None = None
+    """Called with the ledger after each reading."""
     obeys_failover: bool = True
+    """Whether passes write nothing for a flow that a failover ended. False only for commands that write on behalf of a
+    failover."""
     leads_back: bool = False
+    """The passes move groups on the source, and leave the copies alone."""
     source_ends: SourceEndOffsetStore | None = None
+    """Writes to the ledger what a failover will need to know of the source. Only a job has it."""
     leadership: Leadership = field(default_factory=Unled)
+    """Asked before each write."""
     full_turn: Lock = field(default_factory=Lock)
+    """The lock that one flow of the job holds while it compares everything."""
     wishes: Wishes = field(default_factory=Wishes)
+    """What the flows of this process want of the target."""
     reviewed: bool = False
+    """A person reviews the plan."""
     opened: ExitStack = field(default_factory=ExitStack)
+    """Both clusters, closed with the flow."""

@@ -1,4 +1,4 @@
-"""What is known of a flow between two passes, for status, metrics and the page. May be asked from any thread."""
+"""Keeps what is known of a flow between two passes, for status, metrics and the page. Any thread may read it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from streaming.message_words import number_of
 
 
 def age_of(newest: NewestHeartbeat | None) -> float | None:
-    """Seconds since the heartbeat was emitted. None without a heartbeat, and for one from the future."""
+    """Returns the seconds since the heartbeat was emitted. None without a heartbeat, and for one from the future."""
     return age_seconds(newest.timestamp_ms, round(time.time() * 1000)) if newest else None
 
 
@@ -47,7 +47,7 @@ def state_of(
 
 
 class KnownStatus:
-    """Of one flow."""
+    """What is known of one flow between two passes."""
 
     def __init__(self, settings: FlowSettings) -> None:
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ class KnownStatus:
             self._groups: GroupSummary | None = None
 
     def heartbeat(self, heartbeats: NewestHeartbeat) -> None:
-        """Takes in a heartbeat, and keeps it if it is newer than the known one."""
+        """Keep a heartbeat if it is newer than the known one."""
         now_ms = round(time.time() * 1000)
         with self._lock:
             known = self._heartbeats
@@ -80,13 +80,13 @@ class KnownStatus:
                 self._heartbeats = heartbeats
 
     def query(self, trouble: str | None) -> None:
-        """`trouble`: why the streaming query does not run; None if it runs."""
+        """Note the state of the streaming query. `trouble`: why it does not run; None if it runs."""
         with self._lock:
             self._query = None if trouble is None else f"Spark cannot read MM2's topics: {trouble}"
 
     def failed(self, error: Exception, reason: str, now: datetime, failover: FailoverStatus) -> bool:
-        """Note that a pass failed. Returns whether the reason is a new one. `failover`: as far as the ledger was
-        read."""
+        """Note that a pass failed. Returns whether the reason is a new one. `failover`: its state when the ledger was
+        last read."""
         with self._lock:
             self._failover = failover
             known, self._error, self._standby = self._error, reason, None
@@ -105,7 +105,7 @@ class KnownStatus:
 
     @property
     def standby(self) -> str | None:
-        """Which other process leads the flow; None if none does."""
+        """Returns which other process leads the flow; None if no other does."""
         with self._lock:
             return self._standby
 
@@ -115,7 +115,7 @@ class KnownStatus:
             return self._error
 
     def succeeded(self, report: Report, now: datetime) -> bool:
-        """Note that a pass ended without an error. Returns whether other topics of MM2 are missing than before."""
+        """Note that a pass ended without an error. Returns whether the set of missing MM2 topics changed."""
         with self._lock:
             other = report.missing_topics != (self._report.missing_topics if self._report else ())
             self._error, self._standby = None, None
@@ -161,7 +161,7 @@ class KnownStatus:
             )
 
     def _waits_for(self, state: FlowState, age: float | None) -> str | None:
-        """Why the target is not in step. None once the target has taken over."""
+        """Returns why the target is not in step. None once the target has taken over."""
         if state is FlowState.ENDED:
             return None
         if self._query:
@@ -191,12 +191,12 @@ def first_status(kind: Kind, settings: FlowSettings) -> KindStatus:
 def kind_status(
     kind: Kind, before: KindStatus, report: Report, now: datetime, first: KindStatus | None = None
 ) -> KindStatus:
-    """Returns the status of a kind after a pass. `before`: its status after the pass before. `first`: its status before
-    any pass; None: `before`.
+    """Returns the status of a kind after a pass. `before`: its status after the previous pass. `first`: its status
+    before any pass; None: `before`.
 
     Drift counts changes that were not tried, that failed, and that were refused. It is unknown (None) for a kind that
-    is paused or could not be compared. Lockstep may still delete items of a kind that is no longer enabled. While such
-    a deletion is held or fails, the kind is not DISABLED.
+    is paused or could not be compared. Lockstep may still delete items of a disabled kind. While such a deletion is
+    held or fails, the kind is not DISABLED.
     """
     first = first or before
     if first.task is Task.DISABLED and not report.trouble.stops(kind):
@@ -204,7 +204,7 @@ def kind_status(
     if kind in report.trouble.unsupported:
         return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
     if kind in report.paused:
-        resume = "" if report.ended else f"`lockstep resume {kind}` once what it was paused for is over"
+        resume = "" if report.ended else f"run `lockstep resume {kind}` once the reason for the pause is gone"
         why = report.ended or f"paused: what differs is not known; `lockstep resume {kind}` starts it again"
         return replace(before, task=Task.PAUSED, reason=why, drift=None, since=None, remedy=resume)
     if kind in report.idle and kind not in report.trouble.faulted:
@@ -245,8 +245,8 @@ def _since(before: KindStatus, now: datetime) -> datetime | None:
 
 
 def _denied(kind: Kind, failed: Collection[Outcome], refused: Collection[Refusal]) -> str | None:
-    """Returns a reason if every failure of the kind is a missing right; None otherwise. The kind is then FAULTED, and
-    no single item. Changes that back off count until they are tried again."""
+    """Returns a reason if every failure of the kind is a missing right; None otherwise. Then the kind as a whole is
+    FAULTED. Changes that back off count until they are tried again."""
     faults = [outcome.error for outcome in failed if outcome.error]
     waiting = [refusal.reason for refusal in refused if refusal.denied]
     denials = [*map(str, faults), *waiting]

@@ -1,6 +1,6 @@
-"""A flow in a running job: a pass when it is due, retries, requests from other threads, status.
+"""Runs one flow in a running job: passes when they are due, retries, requests from other threads, status.
 
-One flow's trouble is its own: what a pass raises ends up in the flow's status, and the other flows go on.
+An error stays with its flow: an exception of a pass ends up in the flow's status, and the other flows go on.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ STANDS_BY_FOR = 1.0
 
 
 WATCHED_FOR = 10.0
-"""Seconds for which a reader of status or page counts as watching."""
+"""Seconds after a request for status or page during which a client counts as watching."""
 
 
 class FlowTask:
-    """One flow of a job, pass by pass. The thread of passes calls `step`. Any thread may call the other methods.
+    """One flow of a job. The thread of passes calls `step`. Any thread may call the other methods.
 
-    `reconcile`: its passes, until they are rebuilt. `beside_another`: this process heard of another one that leads the
-    flow. `verify`: status of the record comparison, set by the flow's verifier.
+    `reconcile`: runs the passes; replaced when the settings change. `beside_another`: this process heard of another one
+    that leads the flow. `verify`: status of the record comparison, set by the flow's verifier.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class FlowTask:
         wake: Callable[[], None] = lambda: None,
         last_heartbeat: Callable[[], NewestHeartbeat | None] = lambda: None,
     ) -> None:
-        """`wake`: called from any thread when a pass is requested. `last_heartbeat`: reads the newest one from before
-        this process. The stream goes on behind it, so without it a mirror that stands still looks like a new one."""
+        """`wake`: called from any thread when a pass is requested. `last_heartbeat`: reads the newest heartbeat from
+        before this process started. The stream begins after it, so without it a stopped mirror looks like a new one."""
         self.flow = reconcile.settings.flow
         self._report, self._last_heartbeat = Report(Plan(self.flow)), last_heartbeat
         self.reconcile, self._metrics, self._clock = reconcile, metrics, clock
@@ -69,11 +69,11 @@ class FlowTask:
         self.verify: VerifyStatus | None = None
 
     def query_trouble(self, reason: str | None) -> None:
-        """`reason`: why the streaming query does not run; None if it runs."""
+        """Note the state of the streaming query. `reason`: why it does not run; None if it runs."""
         self._known.query(reason)
 
     def due_at(self) -> float:
-        """When the next pass is due if no signal, batch or request comes, in monotonic seconds."""
+        """Returns when the next pass is due if no signal, batch or request comes, in monotonic seconds."""
         if self.stands_by:
             return self._clock() + STANDS_BY_FOR
         # What the last report says is of no use after a failure, which may have cost a signal or a request.
@@ -81,7 +81,7 @@ class FlowTask:
 
     @property
     def wants_stream(self) -> bool:
-        """Whether a group waits for records of MM2 that the stream has not brought yet."""
+        """Whether a group waits for records of MM2 that the stream has not delivered yet."""
         return self._report.stream_moved
 
     def step(self, heartbeats: NewestHeartbeat | None, *, everything: bool = False) -> FlowStatus:
@@ -120,7 +120,7 @@ class FlowTask:
             self.mailbox.done(mail.number)
 
     def _adopt(self, mail: Mail) -> None:
-        """Take over new settings. What fails is tried again with the next pass."""
+        """Take over new settings. A call that fails is tried again with the next pass."""
         calls, changes = list(mail.calls), list(mail.changes)
         build = mail.build
         try:
@@ -180,7 +180,7 @@ class FlowTask:
         )
 
     def note_preflight(self, made: Preflight | None) -> None:
-        """Keeps the result of the newest preflight; None drops the last one."""
+        """Keep the result of the newest preflight; None drops the last one."""
         if made is not None or self._preflight is not None:
             if made is None:
                 self._no_preflight_since = utc_now()
@@ -189,7 +189,7 @@ class FlowTask:
             self._metrics.preflight(self.status())
 
     def note_watched(self) -> None:
-        """Notes that a client reads the page or the status now. Thread-safe."""
+        """Note that a client reads the page or the status now. Thread-safe."""
         self._watched_at = self._clock()
 
     @property
@@ -197,7 +197,7 @@ class FlowTask:
         return self._clock() < self._watched_at + WATCHED_FOR
 
     def check_lead(self) -> None:
-        """Called right before a write outside of a pass. Raises NotLeading, ClusterUnreachable."""
+        """Check the lease, right before a write outside of a pass. Raises NotLeading, ClusterUnreachable."""
         self.reconcile.leadership.check()
 
     @property
@@ -224,35 +224,40 @@ class FlowTask:
 
 
 Build = Callable[[], FlowReconcile]
-"""Makes what a flow is made of."""
+"""Builds the passes of a flow."""
 
 
 @dataclass(frozen=True)
 class Mail:
-    """What one pass takes from the mailbox. `everything`: compare everything. `build`: rebuild the flow first. `calls`:
-    called first, to reconfigure plug-ins. `changes`: settings to audit. `number`: of the pass."""
+    """The requests that one pass takes from the mailbox."""
 
     requested: frozenset[str] = frozenset()
+    """Upstream topics to compare."""
     everything: bool = False
+    """Compare everything."""
     build: Build | None = None
+    """Rebuild the flow with this first."""
     calls: tuple[Callable[[], None], ...] = ()
+    """Called first, to reconfigure plug-ins."""
     changes: tuple[SettingChange, ...] = ()
+    """Changed settings to audit."""
     number: int = 0
+    """Number of the pass."""
 
 
 class Mailbox:
-    """Requests to the next pass. Thread-safe. What a pass could not do is put back for the next one."""
+    """Requests to the next pass. Thread-safe. A pass gives back the requests that it could not carry out."""
 
     def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
         """`wake`: called once a request is queued."""
         self._wake = wake
         self._changed = threading.Condition()
         self._new = self._owed = Mail()
-        """What came since the last pass began, and what that pass could not do."""
+        """Requests since the last pass began, and requests that this pass could not carry out."""
         self._begun = self._done = 0
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
-        """Rebuild the flow at the start of the next pass, and audit the changed settings."""
+        """Have the next pass rebuild the flow first, and audit the changed settings."""
         with self._changed:
             # Earlier calls were for plug-ins of what is replaced, and closed, before they could be made.
             self._new = replace(self._new, build=build, calls=(), changes=(*self._new.changes, *changes))
@@ -260,14 +265,14 @@ class Mailbox:
         self._wake()
 
     def add_call(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
-        """Call this at the start of the next pass, audit the changed settings, and compare everything."""
+        """Have the next pass make this call first, audit the changed settings, and compare everything."""
         with self._changed:
             calls, both = (*self._new.calls, call), (*self._new.changes, *changes)
             self._new = replace(self._new, everything=True, calls=calls, changes=both)
         self._wake()
 
     def add_changes(self, changes: Sequence[SettingChange]) -> None:
-        """Audit changed settings in the next pass. The flow itself does not read them."""
+        """Have the next pass audit changed settings. The flow itself does not read them."""
         with self._changed:
             self._new = replace(self._new, changes=(*self._new.changes, *changes))
 
@@ -288,8 +293,8 @@ class Mailbox:
     def give_back(
         self, build: Build | None, calls: Sequence[Callable[[], None]], changes: Sequence[SettingChange]
     ) -> None:
-        """Put back what a pass could not do, before anything that came meanwhile. A newer `build` replaces the old one
-        and its calls."""
+        """Put back what a pass could not do, before later requests. A newer `build` replaces the old one and its
+        calls."""
         with self._changed:
             if self._new.build is None:
                 self._owed = replace(self._owed, build=build, calls=tuple(calls))
@@ -301,7 +306,7 @@ class Mailbox:
             self._owed = replace(self._owed, requested=mail.requested, everything=mail.everything)
 
     def has_request(self) -> bool:
-        """Whether a pass was requested. What a failed pass owes is no request: it comes with the next pass."""
+        """Whether a pass was requested. Work left by a failed pass is no request: the next pass does it."""
         with self._changed:
             return bool(self._new.requested) or self._new.everything or self._new.build is not None
 
@@ -336,7 +341,7 @@ _CURRENT: ContextVar[PassOf | None] = ContextVar("pass", default=None)
 
 @contextmanager
 def in_pass(flow: str, number: int) -> Iterator[None]:
-    """Mark what this thread logs inside the `with` block as belonging to this pass."""
+    """Mark the log lines of this thread inside the `with` block as belonging to this pass."""
     token = _CURRENT.set(PassOf(flow, number))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What Prometheus sees, under the names that dashboards rely on. The library counts; `FAMILIES` is the list."""
+"""The metrics that Prometheus reads, under the names that dashboards use. `FAMILIES` lists them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """Histogram bounds in seconds: a poll takes hundredths, a first comparison of a large cluster a minute."""
 
 WORST = 1000
-"""Groups whose error bound is shown: those with the largest."""
+"""Most groups whose error bound is shown: those with the largest."""
 
 WORST_ROWS = 100
-"""Topics and kinds of a flow that are shown: those with the most differences."""
+"""Most topics and kinds of a flow that are shown: those with the most differences."""
 
 EFFECTIVE: Final = "effective"
-"""The drift of configs that are set on neither side and differ in effect, as if it were a kind."""
+"""The label `kind` of the drift of configs that are set on neither side and differ in effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ FAMILY_TEXTS: Final[Mapping[str, str]] = {
     "and difference; STALLED counts partitions that stand still while their source moves",
     "gauge build_info version": "Always 1; its label is the version",
 }
-"""By type, name and labels."""
+"""Help texts by "type name labels"."""
 
 
 def _family(declared: str, text: str) -> Family:
@@ -131,7 +131,7 @@ class Metrics:
         self._set("build_info", 1, version)
 
     def _set(self, name: str, value: float | None, *labels: str) -> None:
-        """`value`: None is not known, NaN for Prometheus."""
+        """Set a gauge. `value`: None means unknown, NaN for Prometheus."""
         gauge = self._gauges[name].labels(*labels) if labels else self._gauges[name]
         gauge.set(math.nan if value is None else value)
 
@@ -139,7 +139,7 @@ class Metrics:
         self._counters[name].labels(*labels).inc(by)
 
     def _show_only(self, name: str, flow: Flow, rows: Mapping[tuple[str, ...], float]) -> None:
-        """Set a gauge of a flow by its further labels, and remove those that it showed before and that are none now."""
+        """Set a gauge of a flow by its further labels, and remove rows that it showed before and that `rows` lacks."""
         ends = (flow.source, flow.target)
         for labels in self._shown.get((name, flow), frozenset()) - rows.keys():
             self._gauges[name].remove(*ends, *labels)
@@ -157,7 +157,7 @@ class Metrics:
         self._count("reporter_failures_total", reporter)
 
     def file(self, rejected: bool) -> None:
-        """Whether the running job's properties file has mistakes. The job then keeps its former settings."""
+        """Set whether the running job's properties file has mistakes. The job then keeps its former settings."""
         self._set("file_rejected", rejected)
 
     def count_failure(self, flow: Flow, error: Exception) -> None:
@@ -264,8 +264,8 @@ class Metrics:
         self._set("failover_preflight_seconds", made.seconds if made else None, *flow)
 
     def _verified(self, flow: Flow, status: VerifyStatus | None) -> None:
-        """Set the status of a flow's record comparison; None if this process does not compare records. What is not
-        known is not there."""
+        """Set the status of a flow's record comparison; None if this process does not compare records. Removes gauges
+        of unknown values."""
         through = status.through if status else None
         self._show_only("verified_through_timestamp_seconds", flow, {(): through.timestamp()} if through else {})
         rows = status.worst[:WORST_ROWS] if status else []

@@ -1,4 +1,4 @@
-"""When the next pass of a flow begins, and why. Pure: times come in as arguments, in monotonic seconds."""
+"""Decides when the next pass of a flow begins, and why. Pure: callers pass times, in monotonic seconds."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from streaming.message_words import Word
 
 BUSY_SHARE = 0.75
-"""Of the time that a flow's passes may take while one reason follows the other, up to `LONGEST_REST`."""
+"""Share of the time that a flow's passes may take while reasons keep coming; the rest between two passes lasts
+`LONGEST_REST` at most."""
 
 LONGEST_REST = 0.5
-"""Seconds that a long pass, of a first comparison say, keeps the next one waiting at most."""
+"""Most seconds that the rest after a long pass, such as a first comparison, delays the next one."""
 
 POLL_REST = 0.5
-"""Seconds from the start of a pass to that of the next one that only a due poll asks for: what is compared once more
-must not spin. From its end, a group that commits during a pass would wait for the pass and for these seconds."""
+"""Seconds from the start of a pass to a pass that only a due poll asks for, so that second comparisons do not spin.
+Counted from the start: a group that commits during a pass waits no longer than needed."""
 
 
 class Reason(Word):
@@ -23,7 +24,7 @@ class Reason(Word):
     SIGNAL = "signal"
     """The source's metadata log moved."""
     STREAM = "stream"
-    """A micro-batch came."""
+    """A micro-batch arrived."""
     POLL = "poll"
     """A controller wants to poll or to try again, the full comparison is due, or this process may begin to lead."""
     REQUEST = "request"
@@ -32,8 +33,8 @@ class Reason(Word):
 
 @dataclass
 class PassSchedule:
-    """Schedule of one flow. `shortest`: seconds between two passes, however many reasons there are. `due`: when a pass
-    is due without any other reason."""
+    """Schedule of one flow. `shortest`: least seconds between two passes, for any number of reasons. `due`: when a pass
+    is due on its own."""
 
     shortest: float = 0.2
     due: float = float("-inf")
@@ -53,7 +54,7 @@ class PassSchedule:
         return max(self.due, self._ended + rest, self._ended - self._took + POLL_REST)
 
     def begin(self) -> frozenset[Reason]:
-        """Begin a pass, and return its reasons. Reasons that come from now on belong to the next pass."""
+        """Begin a pass, and return its reasons. Later reasons belong to the next pass."""
         reasons, self._reasons = frozenset(self._reasons), set()
         return reasons or frozenset({Reason.POLL})
 

@@ -1,6 +1,6 @@
-"""What one pass saw and did, as values for status, metrics, audit and observers, and how far its trouble reaches.
+"""The result of a pass as values for status, metrics, audit and observers, and the reach of each error.
 
-| what is raised                                    | stops                                               |
+| error                                             | stops                                               |
 |---------------------------------------------------|-----------------------------------------------------|
 | an item's fault is data (`ItemFault`)             | that item                                           |
 | a right, a limit, ...                             | its kind, with the reason; the other kinds go on    |
@@ -48,16 +48,16 @@ def stops_flow(error: LockstepError) -> bool:
 
 @dataclass
 class KindTrouble:
-    """What stopped kinds in one pass, by kind. `faulted`: the reason. `unsupported`: a cluster does not have the kind.
-
-    `held`: the reason why changes wait until a person confirms them; other changes of the kind go on. `remedies`: what
-    to do about the first two, where that is known.
-    """
+    """The errors that stopped kinds in one pass, by kind."""
 
     faulted: dict[Kind, str] = field(default_factory=dict)
+    """The reason of an error."""
     unsupported: dict[Kind, str] = field(default_factory=dict)
+    """Why a cluster does not have the kind."""
     held: dict[Kind, str] = field(default_factory=dict)
+    """Why changes wait until a person confirms them; other changes of the kind go on."""
     remedies: dict[Kind, str] = field(default_factory=dict)
+    """What to do about `faulted` and `unsupported`, where that is known."""
 
     def note(self, kinds: frozenset[Kind], error: LockstepError) -> None:
         """Note an error of these kinds. The first reason of each kind stays."""
@@ -68,49 +68,57 @@ class KindTrouble:
             found.setdefault(kind, str(error))
 
     def note_waiting(self, kind: Kind, stopped: str | None, held: str | None) -> None:
-        """Note why a kind waits for a person: `stopped` as a whole, `held` in part; None: it does not."""
+        """Note why a kind waits for a person. `stopped`: the whole kind waits; `held`: a part of it; None: it does
+        not."""
         for reasons, reason in ((self.faulted, stopped), (self.held, held)):
             if reason:
                 reasons[kind], self.remedies[kind] = reason, CONFIRM
 
     def stops(self, kind: Kind) -> bool:
-        """Whether some change of the kind is not written."""
+        """Whether the pass does not write some change of the kind."""
         return kind in self.faulted or kind in self.held
 
 
 @dataclass(frozen=True)
 class Report:
-    """Result of one pass.
-
-    `everything`: the pass compared all items of both sides. `polled`: topics whose configs it polled. `trouble`: what
-    stopped kinds. `idle`: kinds that were paused or rested. `paused`: kinds that `lockstep pause` stopped.
-    `missing_topics`: MM2's internal topics that do not exist yet, each with its cluster. `seconds`: by phase. `groups`:
-    None if groups are not compared. `effective`: configs that differ in effect, of all topics. `listed`: topics of both
-    clusters. `now`: monotonic seconds at its start. `due`: when the next pass is due without any other reason.
-    `stream_moved`: a group waits for records of MM2 that the stream has not brought yet. `failover`: its state by the
-    ledger. `ended`: why Lockstep writes nothing for the flow any more; all kinds are paused then. `warnings`: probable
-    mistakes in the file. `caught_up_ms`: see `SourceEndOffsetStore`.
-    """
+    """Result of one pass."""
 
     plan: Plan
     outcomes: tuple[Outcome, ...] = ()
     everything: bool = False
+    """The pass compared all items of both sides."""
     polled: int = 0
+    """Number of topics whose configs it polled."""
     trouble: KindTrouble = field(default_factory=KindTrouble)
+    """The errors that stopped kinds."""
     paused: frozenset[Kind] = frozenset()
+    """Kinds that `lockstep pause` stopped."""
     idle: frozenset[Kind] = frozenset()
+    """Kinds that were paused or at rest."""
     missing_topics: tuple[str, ...] = ()
+    """MM2's internal topics that do not exist yet, each with its cluster."""
     seconds: Mapping[str, float] = field(default_factory=dict)
+    """Duration of each phase."""
     groups: GroupSummary | None = None
+    """None if the pass does not compare groups."""
     effective: tuple[DriftGroup, ...] = ()
+    """Configs that differ in effect, of all topics."""
     listed: Listed | None = None
+    """Topics of both clusters."""
     now: float = 0.0
+    """Start of the pass, in monotonic seconds."""
     ended: str | None = None
+    """Why Lockstep no longer writes anything for the flow; all kinds are paused then."""
     failover: FailoverStatus = field(default_factory=FailoverStatus)
+    """State of the failover by the ledger."""
     due: float = float("-inf")
+    """When the next pass is due on its own."""
     stream_moved: bool = False
+    """A group waits for records of MM2 that the stream has not delivered yet."""
     warnings: tuple[str, ...] = ()
+    """Probable mistakes in the properties file."""
     caught_up_ms: int | None = None
+    """See `SourceEndOffsetStore`."""
 
 
 class Observer(Protocol):
@@ -120,14 +128,14 @@ class Observer(Protocol):
         """Called at the end of each pass, from the thread of the pass."""
 
     def due_at(self, now: float) -> float:
-        """When it wants a pass without any other reason, in monotonic seconds; infinite: never."""
+        """Returns when the observer wants a pass on its own, in monotonic seconds; infinite: never."""
 
     def close(self, *, replaced: bool) -> None:
         """Release its resources. `replaced`: another observer takes over, and its first pass waits for this call."""
 
 
 def notify(observers: Sequence[Observer], report: Report) -> None:
-    """Call each observer. An exception of an observer is logged; the pass is recorded already."""
+    """Call each observer. Log an exception of an observer, because the pass is recorded already."""
     name = report.plan.flow.name
     for observer in observers:
         try:

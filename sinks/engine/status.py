@@ -1,4 +1,4 @@
-"""What `status`, the metrics and the page say of a flow: one value, replaced after every pass."""
+"""The status of a flow for `lockstep status`, the metrics and the page: one value, replaced after every pass."""
 
 from __future__ import annotations
 
@@ -24,28 +24,32 @@ from streaming.flow import Flow
 
 
 class FlowState(str, Enum):
-    """LIVE: heartbeats of MM2 arrive. STALE: the newest is older than `lockstep.heartbeat.timeout`. NO_HEARTBEAT: none
-    was ever seen. NO_JOB: no job answers, so nothing keeps the target in step. ENDED: the target has taken over, and
-    Lockstep writes nothing for the flow. ERROR: see the reason."""
+    """State of a flow."""
 
     LIVE = "LIVE"
+    """Heartbeats of MM2 arrive."""
     STALE = "STALE"
+    """The newest heartbeat is older than `lockstep.heartbeat.timeout`."""
     NO_HEARTBEAT = "NO_HEARTBEAT"
+    """No heartbeat was ever seen."""
     NO_JOB = "NO_JOB"
+    """No job answers, so no process keeps the target in step."""
     ENDED = "ENDED"
+    """The target has taken over, and Lockstep writes nothing for the flow."""
     ERROR = "ERROR"
+    """An error stopped the flow; see the reason."""
 
 
 STATES_IN_A_JOB = tuple(state for state in FlowState if state is not FlowState.NO_JOB)
-"""What a job can say of its own flows."""
+"""The states that a job can report of its own flows."""
 
 
 class Task(str, Enum):
     """What Lockstep does for one kind of one flow.
 
-    ACTIVE: keeps it in step, and knows what differs. HELD: some changes wait until a person confirms them; the others
-    go on. UNKNOWN: does not know what differs, or the flow is in ERROR, STALE or NO_JOB. STANDBY: another process leads
-    the flow and keeps it in step.
+    ACTIVE: keeps it in step, and knows the differences. HELD: some changes wait until a person confirms them; the
+    others go on. UNKNOWN: does not know the differences, or the flow is in ERROR, STALE or NO_JOB. STANDBY: another
+    process leads the flow and keeps it in step.
     """
 
     ACTIVE = "ACTIVE"
@@ -60,16 +64,19 @@ class Task(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class KindStatus:
-    """`drift`: number of differences that are not mended; None while unknown. `last_success`: when a pass last left the
-    kind in step. `since`: since when the task is UNKNOWN. `remedy`: what to do; "" if the reason says it."""
+    """Status of one kind."""
 
     task: Task
     reason: str | None = None
     drift: int | None = None
+    """Number of remaining differences; None while unknown."""
     last_success: datetime | None = None
+    """When a pass last left the kind in step."""
     refused: tuple[Refusal, ...] = ()
     since: datetime | None = None
+    """Since when the task is UNKNOWN."""
     remedy: str = ""
+    """What to do; "" if the reason says it."""
 
     @property
     def is_uncompared(self) -> bool:
@@ -77,7 +84,7 @@ class KindStatus:
         return self.task in (Task.ACTIVE, Task.HELD, Task.FAULTED, Task.UNKNOWN) and self.drift is None
 
     def as_json(self) -> dict[str, Any]:
-        """One entry of `kinds`."""
+        """Returns one entry of `kinds`."""
         return {
             "task": self.task.value,
             "reason": self.reason,
@@ -89,7 +96,7 @@ class KindStatus:
 
 
 def flow_state(error: str | None, heartbeat_age: float | None, timeout: float, *, ended: bool = False) -> FlowState:
-    """Returns the state: first an error counts, then a takeover, then the age of the newest heartbeat in seconds."""
+    """Returns the state. An error counts first, then a takeover, then the age of the newest heartbeat in seconds."""
     if error is not None:
         return FlowState.ERROR
     if ended:
@@ -99,11 +106,11 @@ def flow_state(error: str | None, heartbeat_age: float | None, timeout: float, *
     return FlowState.STALE if heartbeat_age > timeout else FlowState.LIVE
 
 
-CATCHES_NOT_UP = "the copies have not reached the ends that the source had: is the copier running?"
+CATCHES_NOT_UP = "the copies do not have all records that the source had: is the copier running?"
 
 
 def silence(state: FlowState, heartbeat_age: float | None, copier: Copier = Copier.MM2) -> str | None:
-    """Why a flow is STALE or NO_HEARTBEAT; None in any other state."""
+    """Returns why a flow is STALE or NO_HEARTBEAT; None in any other state."""
     if copier is not Copier.MM2:
         return CATCHES_NOT_UP if state in (FlowState.NO_HEARTBEAT, FlowState.STALE) else None
     if state is FlowState.NO_HEARTBEAT:
@@ -157,7 +164,7 @@ class Failing:
     def of(cls, error: Exception) -> Failing:
         if isinstance(error, LockstepError):
             return cls(error.code, error.remedy)
-        return cls("DEFECT", "please report it, with what the job's log says")
+        return cls("DEFECT", "please report it, with the job's log")
 
     def as_json(self, reason: str | None) -> dict[str, Any]:
         """Returns `error` of a flow in JSON documents."""
@@ -166,15 +173,7 @@ class Failing:
 
 @dataclass(frozen=True, slots=True)
 class FlowStatus:
-    """Status of one flow. Ages in seconds, latency in milliseconds.
-
-    `effective`: configs that differ in effect, the most frequent first; None while unknown. They count for no kind,
-    since no change is pending for them. `leader`: the process that leads; None if none does, or if that is unknown.
-    `failure`: code and remedy of the error in ERROR. `failover`: its state and its cost. `verify`: status of the record
-    comparison; None if the job makes none. `heartbeat_copied`: MM2 copied the newest heartbeat from the source.
-    `compared`: a pass ended without an error under these settings. `groups`: what it found of the groups. `rules`,
-    `heartbeat_timeout`, `copier`: from the settings.
-    """
+    """Status of one flow."""
 
     flow: Flow
     state: FlowState
@@ -183,23 +182,33 @@ class FlowStatus:
     reason: str | None = None
     kinds: Mapping[Kind, KindStatus] = field(default_factory=dict)
     effective: tuple[DriftGroup, ...] | None = None
+    """Configs that differ in effect, the most frequent first; None while unknown. No kind counts them, because no
+    change is pending for them."""
     leader: Leader | None = None
+    """The process that leads; None if no process does, or if that is unknown."""
     failure: Failing | None = None
+    """Code and remedy of the error in ERROR."""
     failover: FailoverStatus = field(default_factory=FailoverStatus)
+    """State and cost of the failover."""
     verify: VerifyStatus | None = None
+    """Status of the record comparison; None if the job makes none."""
     heartbeat_copied: bool = True
+    """MM2 copied the newest heartbeat from the source."""
     compared: bool = False
+    """A pass ended without an error under these settings."""
     groups: GroupSummary | None = None
+    """What that pass found of the consumer groups."""
     rules: FailoverRules = field(default_factory=FailoverRules)
+    """From the settings, as are `heartbeat_timeout` (seconds) and `copier`."""
     heartbeat_timeout: float = 30.0
     copier: Copier = Copier.MM2
 
     def readiness(self, now: datetime | None = None) -> Readiness:
-        """Returns whether the target could take over, by the job's passes and its last preflight."""
+        """Returns whether the target could take over, from the job's passes and its last preflight."""
         return readiness(facts_of(self), now)
 
     def as_json(self) -> dict[str, Any]:
-        """One flow of `status`."""
+        """Returns one flow of `lockstep status`."""
         age = self.heartbeat_age_seconds
         return {
             "source": self.flow.source,
@@ -219,10 +228,10 @@ class FlowStatus:
 
 
 STOPPED = (FlowState.ERROR, FlowState.NO_JOB, FlowState.ENDED)
-"""States in which nothing keeps the target in step."""
+"""States in which no process keeps the target in step."""
 
 TASKS_LEFT_OUT = (Task.DISABLED, Task.NOT_SUPPORTED)
-"""Of kinds that the file does not ask for, or that a cluster does not know."""
+"""Tasks of kinds that the properties file does not enable or that a cluster does not support."""
 
 
 def facts_of(status: FlowStatus) -> ReadinessFacts:
@@ -273,7 +282,8 @@ def _job_facts(status: FlowStatus) -> JobFacts:
 
 
 def in_step_of_status(status: FlowStatus) -> InStep:
-    """Returns what the job's comparisons say. A reason that stopped the whole flow is not repeated for each kind."""
+    """Returns whether the target is in step by the job's comparisons. Does not repeat for each kind a reason that
+    stopped the whole flow."""
     kinds = {kind: one for kind, one in status.kinds.items() if one.task not in TASKS_LEFT_OUT}
     said = status.reason if status.state in STOPPED else None
     faulted = {kind: fault for kind, one in kinds.items() if (fault := _fault(one)) and fault != said}

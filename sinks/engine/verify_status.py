@@ -1,4 +1,4 @@
-"""What the running job says of the records of a flow, while it compares them. Plain values."""
+"""The status of a flow's record comparison in a running job. Plain values."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from typing import Any
 from sinks.model.times import utc_text
 
 STALLED = "STALLED"
-"""A partition stands still on the target while its source moves: its verdict, and a kind of difference."""
+"""The verdict of a partition that stands still on the target while its source moves, and the kind of this
+difference."""
 
 MOST_NAMED = 20
-"""Topics and partitions that a status names."""
+"""Most topics and partitions that a status names."""
 
 
 class Comparing(str, Enum):
-    """State of the record comparison. STARTING: nothing was compared yet. STANDBY: another process leads the flow and
-    compares. ENDED: the flow has ended after a failover. FAULTED: the comparison failed; it is tried again."""
+    """State of the record comparison.
+
+    STARTING: nothing was compared yet. STANDBY: another process leads the flow and compares. ENDED: the flow has ended
+    after a failover. FAULTED: the comparison failed; it is tried again.
+    """
 
     STARTING = "STARTING"
     RUNNING = "RUNNING"
@@ -30,27 +34,28 @@ class Comparing(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class VerifyStatus:
-    """Status of the record comparison of one flow.
-
-    `through`: everything that the source had at that time was compared. `partitions`: number of partitions by verdict.
-    `differences`: counts by topic and kind. `stalled`: the first stalled partitions. `records`: compared since the job
-    started. `dropped`: differences that are counted without their places. `history`: share of the older records that
-    was compared, by offsets; None while unknown.
-    """
+    """Status of the record comparison of one flow."""
 
     state: Comparing = Comparing.STARTING
     reason: str | None = None
     through: datetime | None = None
+    """Lockstep compared every record that the source had at this time."""
     partitions: Mapping[str, int] = field(default_factory=dict)
+    """Number of partitions by verdict."""
     differences: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Number of differing records by topic and kind of difference."""
     stalled: tuple[str, ...] = ()
+    """The first stalled partitions."""
     records: int = 0
+    """Number of records compared since the job started."""
     dropped: int = 0
+    """Number of differences that are counted without their places."""
     history: float | None = None
+    """Share (0 to 1) of the older records that was compared, by offsets; None while unknown."""
 
     @property
     def by_kind(self) -> dict[str, int]:
-        """Differences in all topics together."""
+        """Returns the differences by kind, over all topics."""
         counts: dict[str, int] = {}
         for (_, kind), count in sorted(self.differences.items()):
             counts[kind] = counts.get(kind, 0) + count
@@ -58,12 +63,12 @@ class VerifyStatus:
 
     @property
     def worst(self) -> list[tuple[str, str, int]]:
-        """Topic, kind and count, the largest first."""
+        """Returns topic, kind and count, the largest first."""
         rows = [(topic, kind, count) for (topic, kind), count in self.differences.items() if count]
         return sorted(rows, key=lambda row: (-row[2], row[0], row[1]))
 
     def as_json(self) -> dict[str, Any]:
-        """`verify` of a flow in `status`."""
+        """Returns `verify` of a flow in `lockstep status`."""
         return {
             "state": self.state.value,
             "reason": self.reason,

@@ -69,7 +69,7 @@ class Ledger:
         found = find_ledger(self.topic, self._reader)
         if found is None:
             if self.exists:
-                raise gone(self.topic, self._reader.alias, "is gone, and existed before")
+                raise gone(self.topic, self._reader.alias, "is gone, and was there before")
             return
         self.topic_id = same_id(self.topic, self._reader.alias, self.topic_id, found)
         self._take_in()
@@ -181,7 +181,7 @@ class Ledger:
         """Create the topic if it is missing. Returns the cluster to write to. Raises LockstepError if this ledger only
         reads."""
         if self._writer is None:
-            raise LockstepError(f"{self.topic} was opened only to read")
+            raise LockstepError(f"{self.topic} was opened to read only")
         if not self.exists:
             self._writer.create_log(self.topic, self._factor, LEDGER_TOPIC_CONFIGS)
             self.exists = True

@@ -98,7 +98,7 @@ def test_bytes_that_are_no_event_are_left_out_and_counted(
     audit(cluster).record(make_plan(FLOW, [change]), [Outcome(change)])
     cluster.append_log(TOPIC, [(b"k", b"v"), (b"k", b"")])
     assert len(read_audit(TOPIC, cluster)) == 1
-    assert "2 records of the audit topic are no events" in caplog.text
+    assert "2 records of the audit topic that are not events" in caplog.text
 
 
 def test_records_of_one_resource_share_a_key(cluster: MemoryCluster) -> None:

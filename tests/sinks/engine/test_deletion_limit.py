@@ -86,7 +86,7 @@ def test_acl_that_a_command_deleted_and_somebody_added_again_is_not_deleted_by_t
     world.clock.now += SECOND_LOOK_AFTER_S
     report = job.run_pass()
     assert world.target_acls.bindings == {READ_THERE, WRITE_THERE}
-    assert [(refusal.key, "the ledger gave it up" in refusal.reason) for refusal in report.plan.refused] == [
+    assert [(refusal.key, "the ledger released the item" in refusal.reason) for refusal in report.plan.refused] == [
         (READ_THERE.key, True)
     ]
     world.clock.now += REST

@@ -58,7 +58,7 @@ def drained() -> World:
 def test_end_of_a_copy_that_no_command_wrote_is_not_trusted(damage: str) -> None:
     world = World()
     world.ledger().put({(Entry.DIVERGENCE, ("x",)): damage})
-    with pytest.raises(LockstepError, match="where partitions diverged cannot be read"):
+    with pytest.raises(LockstepError, match=r"cannot read in .* where partitions diverged"):
         divergences(world.ledger())
 
 

@@ -207,5 +207,5 @@ def test_log_that_is_seen_to_be_shorter_is_told_of_again_where_that_could_not_be
 def test_an_entry_with_a_name_that_no_topic_can_have_is_unreadable() -> None:
     built = stage()
     built.ledger().put({(Entry.SOURCE_ENDS, ("0",)): f'{{"at": 1, "ends": {{"{"x" * 40_000}": [1]}}}}'})
-    with pytest.raises(LockstepError, match=r"the source's ends in .* cannot be read"):
+    with pytest.raises(LockstepError, match="cannot read the source's ends"):
         kept_end_offsets(built.ledger())
