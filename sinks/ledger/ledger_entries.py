@@ -219,7 +219,7 @@ def _meaning(key: bytes, data: bytes | None) -> _Meaning:
         name, *rest = orjson.loads(key)
         types = [str, int] if name == HISTORY_KEY else [str] * max(1, len(rest))
         if [type(part) for part in rest] != types:
-            raise ValueError("its key has the wrong number of parts")
+            raise ValueError("its key has parts of the wrong number or type")
         if orjson.dumps([name, *rest]) != key:
             # Two spellings would be two records of one entry. Compacting one would bring back the other.
             raise ValueError("its key is not written as Lockstep writes keys")
