@@ -1,4 +1,4 @@
-"""Makes the controllers and writers of a flow from the registry: each kind's folder makes its own.
+"""Builds the controllers and writers of a flow from the registry. The folder of each kind builds its own.
 
 `sinks.kinds.<package>.controller` has `assemble(assembly: Assembly) -> Assembled`, which opens no connection.
 """
@@ -22,8 +22,8 @@ CompareProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class GroupScope:
-    """The groups that a command asks for; None: all. `back`: from the target to the source. `shown`: list groups even
-    if no offset is to be written."""
+    """The groups that a command asks for; None: all. `back`: offsets go from the target to the source. `shown`: list
+    groups even if no offset is to be written."""
 
     groups: Collection[str] | None = None
     back: bool = False
@@ -37,7 +37,7 @@ EVERY_GROUP = GroupScope()
 class SyncedPrincipals:
     """Principals whose ACLs were synced last: name on the target by name on the source. None while unknown.
 
-    The controller of ACLs writes it. Controllers of other kinds read it in the same pass.
+    The controller of ACLs sets it. Controllers of other kinds read it in the same pass.
     """
 
     current: Mapping[str, str] | None = None
@@ -45,28 +45,27 @@ class SyncedPrincipals:
 
 @dataclass(frozen=True)
 class Assembly:
-    """What a kind's folder builds its controller and writers from.
-
-    `once`: for a command's single pass, which compares everything however long that takes. `comes_again`: other passes
-    follow, so that long work may be spread over them. `beside`: runs work that passes need not wait for. `wishes`: of
-    all flows of the process into this target.
-    """
+    """What a kind's folder builds its controller and writers from."""
 
     settings: FlowSettings
     source: ClusterPorts
     target: ClusterPorts
     once: bool = False
+    """For a command's single pass, which compares everything for as long as it takes."""
     comes_again: bool = False
+    """Other passes follow, so long work may be spread over them."""
     beside: Beside = at_once
+    """Runs work that passes need not wait for."""
     progress: CompareProgress | None = None
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
     wishes: Wishes = field(default_factory=Wishes)
+    """Wishes of all flows of the process into this target."""
 
 
 @dataclass(frozen=True)
 class Assembled:
-    """What a folder built. Either is empty if its kinds are not enabled."""
+    """Controllers and writers of a folder. Both are empty if its kinds are not enabled."""
 
     controllers: Sequence[Controller] = ()
     writers: Mapping[Kind, Write] = field(default_factory=dict)

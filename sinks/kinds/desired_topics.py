@@ -1,4 +1,4 @@
-"""Which topics of the source the target should have: those that MM2 replicates, under names that Kafka takes. Pure."""
+"""The topics that the target should have: those MM2 replicates, under names that Kafka accepts. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from streaming.errors import NamingError
 from streaming.mm2.replication_policy import check_topic_name, is_written_by_mm2_alone, replicates
 
 OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups")
-"""How Lockstep's own topics begin. To MM2 4 they are topics like any other (KIP-1074): they belong to their cluster."""
+"""Prefixes of Lockstep's own topics. MM2 4 treats them like any other topic (KIP-1074), but they belong to their
+cluster."""
 
 
 IS_OWN_TOPIC = "is one of Lockstep's own topics on the target: exclude the source's topic, or name it otherwise"
@@ -27,7 +28,7 @@ SHARED = (
     "in the replication policy"
 )
 SHOWN = 3
-"""How many names such a reason gives."""
+"""Most names that such a reason shows."""
 
 
 def is_replicated(settings: FlowSettings, topic: str) -> bool:
@@ -44,14 +45,14 @@ def _is_copied(settings: FlowSettings, topic: str) -> bool:
 
 
 def _is_internal_to_kafka_3(topic: str) -> bool:
-    """Whether only Kafka 3 takes the topic for internal (`ReplicationPolicy.isInternalTopic`, KIP-1074): names of
-    Connect's topics. Its MM2 never creates a copy, and one of Kafka 4 does."""
+    """Whether only Kafka 3 treats the topic as internal (`ReplicationPolicy.isInternalTopic`, KIP-1074): names of
+    Connect's topics. MM2 of Kafka 3 never creates its copy; MM2 of Kafka 4 does."""
     return topic.endswith((".internal", "-internal"))
 
 
 def may_be_foreign(settings: FlowSettings, topic: str) -> bool:
-    """Whether the target's topic of this name may be one of its own: its name proves nothing, and MM2 of Kafka 3 leaves
-    it alone. Lockstep changes neither its configs nor its ACLs."""
+    """Whether the target's topic of this name may be its own topic and not a copy: the name proves nothing, and MM2 of
+    Kafka 3 does not replicate it. Lockstep changes neither its configs nor its ACLs."""
     internal = not settings.keeps_offsets and _is_internal_to_kafka_3(topic)
     return internal and not is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)
 
@@ -82,8 +83,8 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
 
 
 def _shared(name: str, wanted: Mapping[str, str]) -> str:
-    """Returns why no topic of this remote name is kept: several topics of the source would get it, and each would undo
-    the others."""
+    """Returns why Lockstep keeps no topic of this remote name: several topics of the source would get it, and each
+    would undo the others' changes."""
     topics = sorted(topic for topic, remote in wanted.items() if remote == name)
     return SHARED.format(" and ".join(topics[:SHOWN]))
 

@@ -34,7 +34,7 @@ ORIGIN_WORDS: Mapping[Origin, str] = {
 }
 
 AT_DEFAULT = frozenset({Origin.STATIC, Origin.DEFAULT})
-"""A broker's config that was not set at run time."""
+"""Origins of a broker's config that no client set at run time."""
 
 OLDER: Mapping[str, tuple[tuple[str, int], ...]] = {
     "log.flush.interval.ms": (("log.flush.scheduler.interval.ms", 1),),
@@ -42,7 +42,8 @@ OLDER: Mapping[str, tuple[tuple[str, int], ...]] = {
     "log.roll.jitter.ms": (("log.roll.jitter.hours", 3_600_000),),
     "log.roll.ms": (("log.roll.hours", 3_600_000),),
 }
-"""What a broker falls back to where a config has no value at all, and how many of its units one is (`KafkaConfig`)."""
+"""The configs that a broker falls back to if a config has no value, each with its factor to the unit of that config
+(`KafkaConfig`)."""
 
 REMEDY: Mapping[Kind, str] = {
     Kind.TOPIC_CONFIG: "set use.defaults.from=source, or make the brokers' defaults the same",
@@ -70,7 +71,7 @@ class Drift:
 
     @property
     def case(self) -> DifferingConfig:
-        """What it has in common with other topics."""
+        """Returns the drift without its topic, to group equal drifts of several topics."""
         return DifferingConfig(self.kind, self.name, self.source.value, self.target.value)
 
 
@@ -79,7 +80,7 @@ def groups_of(drifts: Iterable[Drift]) -> tuple[DriftGroup, ...]:
 
 
 def effective_side(levels: Levels, name: str) -> Side | None:
-    """Returns what holds for a broker without a value of its own; None if the value is hidden or unset."""
+    """Returns the value in force on a broker without a value of its own; None if the value is hidden or unset."""
     entry = levels.get(name)
     if entry is None or entry.sensitive:
         return None
@@ -95,7 +96,7 @@ def effective_side(levels: Levels, name: str) -> Side | None:
 
 
 def warnings(flow: Flow, drifts: Iterable[Drift]) -> list[str]:
-    """Returns a sentence for each config and pair of values: how many topics have it, and what to do."""
+    """Returns a sentence for each config and pair of values: number of topics, and what to do."""
     items: dict[tuple[Kind, str, Side, Side], list[str]] = {}
     for drift in drifts:
         items.setdefault((drift.kind, drift.name, drift.source, drift.target), []).append(drift.item)

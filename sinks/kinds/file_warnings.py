@@ -1,6 +1,7 @@
-"""What the file most likely does not mean: names that match nothing, and copies that it does not name any more. Pure.
+"""Warnings about probable mistakes in the properties file: names that match nothing, and copies that it no longer
+names. Pure.
 
-A typo in `topics` stops what was kept in step, and everything looks well: what is not named has no drift.
+A typo in `topics` stops the sync of a topic, and nothing shows it, because a topic that is not named has no drift.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 
 def unmatched(key: str, named: Sequence[str], there: Collection[str], alias: str) -> list[str]:
-    """Returns plain names in the list of a key that match nothing that exists."""
+    """Returns the plain names in the list of `key` that match nothing that exists."""
     found = []
     for name in named:
         if name in there or any(re.fullmatch(name, other) for other in there):
@@ -45,8 +46,8 @@ def unmatched_groups(settings: FlowSettings, source: Callable[[], Collection[str
 
 
 def forgotten_copies(settings: FlowSettings, listed: Listed) -> list[str]:
-    """Returns topics of the source that have a copy on the target and that the file neither names nor excludes, sorted.
-    Empty for a user's own filter class."""
+    """Returns the topics of the source that have a copy on the target and that the file neither names nor excludes,
+    sorted. Empty for an operator's own filter class."""
     flow, policy, chosen = settings.flow, settings.policy, settings.topic_filter
     if not isinstance(chosen, DefaultTopicFilter):
         return []
@@ -70,7 +71,7 @@ def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
     if not found:
         return []
     left = f"{number_of(len(found), 'topic', 'topics')} of {flow.source} with a copy on {flow.target}"
-    return [f"the properties file leaves out {left}, not kept in step: {first_names(found, 3)}"]
+    return [f"the properties file leaves out {left}, so Lockstep does not sync them: {first_names(found, 3)}"]
 
 
 AWAITS_MM2 = (
@@ -80,7 +81,8 @@ AWAITS_MM2 = (
 
 
 def without_copy(settings: FlowSettings, listed: Listed, accepted: Collection[str] = ()) -> list[str]:
-    """Returns a warning about topics whose copies MM2 has to create, and has not yet. `accepted`: other topics."""
+    """Returns a warning about topics whose copies MM2 has to create and has not yet. `accepted`: topics to leave
+    out."""
     left = sorted(listed.awaits_mm2().keys() - accepted)
     return [AWAITS_MM2.format(settings.flow.target, first_names(left, 3))] if left else []
 

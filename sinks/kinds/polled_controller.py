@@ -1,4 +1,4 @@
-"""What controllers have in common that poll a whole list: of ACLs, users, broker configs, quotas."""
+"""The base class of controllers that poll a whole list: ACLs, users, broker configs, quotas."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from streaming.flow import Flow
 S = TypeVar("S")
 
 REST = 10.0
-"""Seconds between two polls of a list without a metadata-change signal. What a plug-in changed gives none."""
+"""Seconds between two polls of a list without a signal of the metadata log. A plug-in's change gives no signal."""
 
 ASKS_AFTER = 1.5
-"""Times its rest, after which a list asks for a pass of its own: one that runs anyway polls it before that."""
+"""A list asks for a pass of its own after this many times its rest. Usually an earlier pass polls it."""
 
 
 class PolledController(ABC, Generic[S]):
-    """Controller of one kind of one flow that is compared as a whole list. Without watches a poll is a comparison,
-    since such lists are short.
-
-    `rest`: seconds between two polls without a signal. `signalled_rest`: the same while the metadata-change signal
-    works and is silent. `refused_rest`: the same while a change is refused. `needs`: the right without which the list
-    cannot be read.
-    """
+    """Controller of one kind of one flow that is compared as a whole list. Without watches each poll compares, because
+    such lists are short."""
 
     kind: Kind
     needs: str
+    """The right that reading the list needs, for messages."""
     rest: float = REST
+    """Seconds between two polls without a signal."""
     signalled_rest: float = REST
+    """The same while the signal of the metadata log works and is silent."""
     refused_rest: float = REST
+    """The same while a change is refused."""
 
     def __init__(self, flow: Flow, watches: tuple[AclWatch, AclWatch] | None = None) -> None:
-        """`watches`: on the source and on the target."""
+        """`watches`: on the source and on the target; None: each poll compares."""
         self._flow, self._watches = flow, watches
         self.kinds = frozenset({self.kind})
         self._polled: float | None = None
         self._signalled = False
 
     def inputs(self, context: PassContext) -> Hashable | None:
-        """What the comparison depends on besides both lists; a new value makes it due. None: unknown yet."""
+        """Returns the values that the comparison depends on besides both lists. A new value makes it due. None: unknown
+        yet."""
         return ""
 
     @abstractmethod
@@ -57,14 +57,15 @@ class PolledController(ABC, Generic[S]):
 
     @abstractmethod
     def difference_of(self, context: PassContext, seen: S) -> Comparison:
-        """Returns the plan for the whole kind. Its `errors` have what could not be observed. Asks no cluster."""
+        """Returns the plan for the whole kind. Its `errors` name what could not be observed. Sends no request to a
+        cluster."""
 
     @abstractmethod
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """As `Controller.second_look`."""
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
-        """Poll both lists. It differs if a list or an input changed, or if a refused change is due."""
+        """Poll both lists. The result differs if a list or an input changed, or if a refused change is due."""
         kind, now = self.kind, context.now
         # A signal comes once: while the kind rests it is kept.
         self._signalled |= agenda.signalled > 0
@@ -123,7 +124,7 @@ class PolledController(ABC, Generic[S]):
         return Unobserved(self.kind, f"{error}; {self.needs}")
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> S | NotSupported | RightsMissing:
-        """Both lists, or why they cannot be read."""
+        """Returns both lists, or the error that says why they cannot be read."""
         try:
             return self.read(context)
         except (NotSupported, RightsMissing) as error:

@@ -1,8 +1,8 @@
-"""Configs of topics and brokers that the target refuses: told by its version before anything is tried, or found by
-halving a refused request.
+"""Finds configs of topics and brokers that the target refuses: before the write by the target's version, or by halving
+a refused request.
 
-IncrementalAlterConfigs is all or nothing per topic or broker, so a refused request says that some key is wrong, not
-which. Halving the keys finds it in few requests, and its neighbours are written on the way.
+IncrementalAlterConfigs takes all configs of a topic or broker or none. A refused request says that some config is
+wrong, not which. Halving finds it in few requests, and writes the others on the way.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from sinks.model.changes import Change, Outcome
 
 
 REMOVED_CONFIGS: Mapping[str, str] = {
-    "message.format.version": "Kafka 4.0 took it away (KIP-724), and it has no effect from 3.0 on",
+    "message.format.version": "Kafka 4.0 removed it (KIP-724), and it has no effect from 3.0 on",
     "message.timestamp.difference.max.ms": (
-        "Kafka 4.0 took it away, and has message.timestamp.before.max.ms and message.timestamp.after.max.ms (KIP-937)"
+        "Kafka 4.0 removed it, and has message.timestamp.before.max.ms and message.timestamp.after.max.ms (KIP-937)"
     ),
 }
-"""Configs that later versions have no more, and why."""
+"""Configs that later versions of Kafka lack, and why."""
 
 BEFORE_4 = "message.format.version"
-"""Each version before 4.0 shows it for every topic, and none from there on."""
+"""Each version before 4.0 shows this config for every topic; later versions do not."""
 
 LEAST_VALUES: Mapping[str, int] = {"segment.bytes": 1024 * 1024, "log.segment.bytes": 1024 * 1024}
-"""Bytes: the least that Kafka takes from 4.0 on (KIP-1030), of a topic and of the brokers."""
+"""Least value in bytes that Kafka accepts from 4.0 on (KIP-1030), by config of a topic or of brokers."""
 
 
 def why_refused(name: str, value: str, known: Collection[str], alias: str) -> str | None:
@@ -64,7 +64,7 @@ def too_small(name: str, value: str, alias: str) -> str | None:
 
 
 REFUSALS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION", "INVALID_REQUEST"})
-"""How a broker refuses a config. Other faults concern the topic as a whole, and halving would not help."""
+"""Errors with which a broker refuses a config. Other faults concern the whole topic, and halving would not help."""
 
 Values = dict[str, str | None]
 KeyFaults = dict[tuple[str, str], ItemFault]

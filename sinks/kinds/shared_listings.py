@@ -1,4 +1,4 @@
-"""The topics of clusters that several flows of a job list, listed for all of them at once.
+"""Lists the topics of a cluster once for all flows of a job that need them.
 
 Otherwise each pass of each flow into a target would list all its topics. For 10,000 topics that takes 50 to 80 ms of
 the interpreter, and as much of the broker.
@@ -19,8 +19,8 @@ from sinks.kafka.ports.cluster import Reader
 from sinks.kinds.desired_topics import desired_topics
 
 TARGET_LISTED_FOR = {Freshness.ALL_NOW: 0.0, Freshness.ALL: 5.0, Freshness.SOURCE_NOW: 15.0, Freshness.QUIET: 15.0}
-"""Seconds for which a target's listing is good enough: no signal tells of the target's changes, so that one which
-another hand makes there waits for a pass anyway."""
+"""Seconds for which a target's listing may be reused. No signal tells of the target's changes, so a change that another
+client makes there waits for a pass anyway."""
 
 ALL = frozenset({Freshness.ALL_NOW, Freshness.ALL})
 
@@ -68,7 +68,7 @@ class FlowListing:
     def __init__(
         self, settings: FlowSettings, source: Reader, target: Reader, shared: SharedListings, client: Hashable
     ):
-        """`client`: of the target's listings, as in `SharedListings.topics`."""
+        """`client`: identifies the account for the target's listings, as in `SharedListings.topics`."""
         self._settings, self._source, self._target = settings, source, target
         self._shared, self._client = shared, client
         self._listed: Mapping[str, int] = {}

@@ -1,4 +1,4 @@
-"""ACLs: when they are polled, and what they are compared by. They are cluster-wide: a difference is one for all."""
+"""Polls and compares the ACLs of both sides as one list, because they belong to the cluster and not to topics."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from sinks.model.changes import Change, Key, Kind, Op, Outcome
 from sinks.model.plan import make_plan
 
 REST = 2.0
-"""Seconds between two polls where no metadata log tells of changes: each asks a broker for all ACLs."""
+"""Seconds between two polls if no metadata log tells of changes. Each poll asks a broker for all ACLs."""
 
 SIGNALLED_REST = 10.0
-"""The same while the metadata log tells of changes and is silent; at a signal there is a poll at once."""
+"""Seconds between two polls while the metadata log is followed and silent. A signal starts a poll at once."""
 
 
 @dataclass(frozen=True)
 class BothSides:
-    """ACLs of the source to sync and of the target, both without fences, and how many the source shows with them."""
+    """The source's ACLs to sync and the target's ACLs, both without fences, and the number of ACLs that the source
+    shows with fences."""
 
     synced: AclList
     existing: AclList
@@ -52,11 +53,11 @@ class AclController(PolledController[BothSides]):
         self._translated = KeptTranslation()
 
     def inputs(self, context: PassContext) -> Hashable:
-        """The replicated topics."""
+        """Returns the replicated topics."""
         return frozenset(context.listed.desired.kept)
 
     def read(self, context: PassContext) -> BothSides:
-        """Both lists, without fences."""
+        """Read the ACLs of both sides, without fences."""
         if context.everything:
             self._translated.forget()
         return self._survey(context, afresh=Kind.ACL in context.confirming)
@@ -65,9 +66,9 @@ class AclController(PolledController[BothSides]):
         """Read the ACLs of both sides. `afresh`: ask the source now, to confirm a deletion. Raises ClusterUnreachable,
         NotSupported, RightsMissing.
 
-        A fence of a failover on one cluster is neither created nor deleted on the other: of this flow on the source, of
-        its reverse on the target. If an ACL looks like a fence, the ledgers are read before the ACLs and after them. A
-        fence that goes is forgotten last, and a fence that comes is remembered first.
+        Leaves out this flow's fences on the source and the reverse flow's on the target, so that a fence is neither
+        copied nor deleted. If an ACL has the form of a fence, reads the ledgers before the ACLs and after them. So a
+        lifted fence is forgotten last, and a new fence is remembered first.
         """
         source, target = self._assembly.source.acls, self._assembly.target.acls
         of_source, of_target = context.ledger.fences(), self._reverse.known
@@ -80,7 +81,7 @@ class AclController(PolledController[BothSides]):
         return BothSides(without_fences(bindings, of_source), without_fences(on_target, of_target), len(bindings))
 
     def difference_of(self, context: PassContext, seen: BothSides) -> Comparison:
-        """Returns the plan for all ACLs. Kinds of principals use the principals found here."""
+        """Returns the plan for all ACLs. The controllers of users and quotas use the principals found here."""
         settings, listed, owned = self._settings, context.listed, context.ledger.owned(Kind.ACL)
         desired, present = self._translated(seen.synced, settings, listed), seen.existing.keys
         ours = deletable(owned, settings.acls)

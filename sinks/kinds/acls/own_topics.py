@@ -1,7 +1,8 @@
-"""ACLs that the target must not get by what the source says: Kafka's, MM2's and Lockstep's own topics above all. Pure.
+"""Finds ACLs that Lockstep must not copy from the source, above all for Kafka's, MM2's and Lockstep's own topics. Pure.
 
-A writer of the ledger turns it against the job; a writer of `__consumer_offsets` or MM2's checkpoints turns them
-against every group. To see these topics and their configs does no harm. A DENY takes rights from its principal alone.
+A client that may write the ledger can turn it against the job. A client that may write `__consumer_offsets` or MM2's
+checkpoints can turn them against every group. DESCRIBE of these topics does no harm. A DENY only takes rights from its
+own principal.
 """
 
 from __future__ import annotations
@@ -31,40 +32,41 @@ KAFKAS_TOPICS = (
     "__share_group_state",
     "__transaction_state",
 )
-"""Kafka's own topics (`Topic`, `TopicBasedRemoteLogMetadataManagerConfig`), whether the target has them yet or not."""
+"""Kafka's own topics (`Topic`, `TopicBasedRemoteLogMetadataManagerConfig`), whether or not the target has them yet."""
 
 MM2_PREFIX = "mm2-"
-"""How the names of a dedicated MM2's own topics begin: its connectors' configs, with their passwords, are in one."""
+"""Prefix of a dedicated MM2's own topics. One of them holds its connectors' configs with their passwords."""
 
 BEGINNINGS = (*OWN, MM2_PREFIX)
 
 READING_OPERATIONS = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS"})
-"""Operations that may be allowed on them."""
+"""Operations that an ACL may allow on these topics."""
 
 READING_MM2S = READING_OPERATIONS | {"READ"}
-"""The same for MM2's heartbeats, checkpoints and offset-syncs: its own client for applications reads them (KIP-382)."""
+"""Operations that an ACL may allow on MM2's heartbeats, checkpoints and offset-syncs: MM2's client for applications
+reads them (KIP-382)."""
 
 COVERS = (
     "on the target, {} {} covers {}, which is Kafka's, MM2's or Lockstep's own. Use ACLs on the source that leave it "
     "out. Or grant this on the target by hand, or leave the principal out (lockstep.acl.principals.exclude)"
 )
 WORKERS = re.compile(r".*-mm2(-Mirror.*)?")
-"""Groups and transactional ids of a dedicated MM2's workers (`MirrorMaker`, `Worker.taskTransactionalId`). A member of
-such a group can stop the replication."""
+"""Matches groups and transactional ids of a dedicated MM2's workers (`MirrorMaker`, `Worker.taskTransactionalId`). A
+member of such a group can stop the replication."""
 
 OF_WORKERS = (
-    "on the target, {} {} is that of MM2's workers. Grant this on the target by hand, or leave the principal out "
+    "on the target, {} {} belongs to MM2's workers. Grant this on the target by hand, or leave the principal out "
     "(lockstep.acl.principals.exclude)"
 )
 EVERYBODY = "denies every principal, also the protected ones ({}); if that is meant, deny it on the target by hand"
 
 
 def own_topic(there: AclBinding, ours: Collection[str]) -> str | None:
-    """Returns the first topic of Kafka's or Lockstep's own that a pattern covers, or the beginning of such names; None
-    if it covers none.
+    """Returns the first topic of Kafka or Lockstep that a pattern covers, or the prefix of such topics; None if it
+    covers none.
 
-    `ours`: Lockstep's topics of all flows of the file into this target. Other flows' topics are known by the beginning
-    of their names.
+    `ours`: Lockstep's topics of all flows of the file into this target. Topics of other flows are known by their
+    prefix.
     """
     name, prefix, known = there.resource_name, prefix_of(there), (*KAFKAS_TOPICS, *sorted(ours))
     if prefix is None:
@@ -84,7 +86,7 @@ def mm2s_topics(settings: FlowSettings) -> frozenset[str]:
 def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str], mm2s: Collection[str]) -> str | None:
     """Returns why the source must not cause this ACL on the target; None if it may.
 
-    `protected`: principals that are never locked out. `ours`: as for `own_topic`. `mm2s`: as `mm2s_topics`.
+    `protected`: principals that Lockstep never locks out. `ours`: as for `own_topic`. `mm2s`: as from `mm2s_topics`.
     """
     if there.permission == DENY:
         return EVERYBODY.format(protected) if there.principal == EVERYONE and protected else None
@@ -102,8 +104,8 @@ def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str],
 def wide_deny(binding: AclBinding) -> str | None:
     """Returns why a DENY of groups or transactional ids needs an entry in the file; None if it needs none.
 
-    Their names are the same on both sides. So `*` also denies applications of the target, which the source does not
-    know.
+    Groups have the same names on both sides. So a DENY of `*` also denies applications of the target that the source
+    does not know.
     """
     if binding.permission != DENY or not is_wildcard(binding):
         return None
@@ -115,7 +117,7 @@ def wide_deny(binding: AclBinding) -> str | None:
 
 def wide_notes(binding: AclBinding, source: str) -> list[str]:
     """Returns notes about an ACL of groups or transactional ids, whose names are the same on the target. `source`: the
-    alias by which a dedicated MM2's workers have their names."""
+    alias in the names of a dedicated MM2's workers."""
     workers = f"{source}-mm2"
     of_workers = f"MM2's workers ({workers})" if binding.operation not in READING_OPERATIONS else ""
     copied = (

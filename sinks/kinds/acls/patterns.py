@@ -1,7 +1,7 @@
-"""What an ACL's pattern of topics is called on the target, and what it covers there. Pure.
+"""Translates an ACL's pattern of topics to the target, and tells what it covers there. Pure.
 
-A prefix and the wildcard can be translated where the replication policy puts the same text, the *front*, before every
-name. It is `a.` under the default policy, nothing under the identity policy. Lockstep asks the policy for it.
+A prefix and the wildcard can be translated if the replication policy puts the same text, the *front*, before every
+name. It is `a.` under the default policy, and empty under the identity policy. Lockstep asks the policy for it.
 
 | pattern on the source | front `a.`           | no front      | a policy that puts none before every name    |
 |-----------------------|----------------------|---------------|----------------------------------------------|
@@ -9,9 +9,9 @@ name. It is `a.` under the default policy, nothing under the identity policy. Lo
 | prefix `ord`          | prefix `a.ord`       | prefix `ord`  | refused                                      |
 | wildcard `*`          | prefix `a.`          | wildcard `*`  | refused                                      |
 
-Under the identity policy most wildcards and short prefixes cover Kafka's or Lockstep's own topics on the target as well
-(`own_topics`). A replicated topic that strays from the front (`heartbeats` under the identity policy is
-`a.heartbeats`) gets a literal of its own beside each prefix that covers it on the source.
+Under the identity policy most wildcards and short prefixes also cover Kafka's or Lockstep's own topics on the target
+(`own_topics`). A replicated topic without the front in its name (`heartbeats` under the identity policy is
+`a.heartbeats`) gets its own literal ACL beside each prefix that covers it on the source.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from streaming.message_words import first_names, number_of
 from streaming.mm2.replication_policy import ReplicationPolicy, is_cycle
 
 PROBES = ("t", "t0", "orders.x-y_Z")
-"""Names that a policy is asked about to find its front."""
+"""Names that Lockstep has a policy rename to find its front."""
 
 LAST = "\U0010ffff"
-"""Behind every character that a name may have."""
+"""Sorts after every character that a name may have."""
 
 Pattern = tuple[str, str]
 """A resource's name and its pattern type."""
@@ -38,28 +38,29 @@ Pattern = tuple[str, str]
 
 @dataclass(frozen=True)
 class SourceTopics:
-    """How the source's topics are replicated.
-
-    `replicates`: MM2's `shouldReplicateTopic`; the topic need not exist. `remote`: remote name by upstream name, of
-    replicated topics. `names`: of all topics. `target`: names of the target's topics. `ours`, `mm2s`: topics of
-    Lockstep and of MM2 there, of all flows of the file.
-    """
+    """How the source's topics are replicated."""
 
     flow: Flow
     policy: ReplicationPolicy
     replicates: Callable[[str], bool]
+    """MM2's `shouldReplicateTopic`; the topic need not exist."""
     remote: Mapping[str, str]
+    """Remote name by upstream name, of replicated topics."""
     names: Collection[str]
+    """Names of all topics of the source."""
     target: Collection[str] = ()
+    """Names of the target's topics."""
     ours: Collection[str] = ()
+    """Lockstep's topics on the target, of all flows of the file."""
     mm2s: Collection[str] = ()
+    """MM2's internal topics on the target, of all flows of the file."""
 
     def rename(self, topic: str) -> str:
         """Returns the name on the target of a topic of the source."""
         return self.policy.format_remote_topic(self.flow.source, topic)
 
     def comes_back(self, topic: str) -> bool:
-        """Whether the topic came from the target, so that its name would grow with each replication."""
+        """Whether the topic came from the target. Its name would grow with each replication."""
         return is_cycle(self.policy, topic, self.flow.target)
 
 
@@ -75,7 +76,7 @@ def prefix_of(binding: AclBinding) -> str | None:
 
 
 class TopicPatterns:
-    """Patterns of one survey. Each question costs the logarithm of the number of topics."""
+    """Answers questions about the patterns of one survey, each in logarithmic time of the number of topics."""
 
     def __init__(self, topics: SourceTopics) -> None:
         self._topics = topics
@@ -92,10 +93,10 @@ class TopicPatterns:
         return [name for name in self._replicated if self._topics.remote[name] != f"{self.front}{name}"]
 
     def is_replicated(self, prefix: str) -> bool:
-        """Whether a prefix covers a replicated topic, or would cover the next new one.
+        """Whether a prefix covers a replicated topic, or would cover a new one that MM2 replicates.
 
-        The filter is asked about the prefix with one more letter. Topics that begin with `b.` on the source came from b
-        and are not replicated back.
+        It asks the topic filter about the prefix with one more letter. Topics that begin with `b.` on the source came
+        from b and are not replicated back.
         """
         return len(_covered(self._replicated, prefix)) > 0 or self._topics.replicates(f"{prefix}t")
 
@@ -141,7 +142,7 @@ class TopicPatterns:
 
 
 def front_of(rename: Callable[[str], str]) -> str | None:
-    """Returns what the policy puts before every name; None if it renames in another way."""
+    """Returns the text that the policy puts before every name; None if it renames in another way."""
     renamed = {probe: rename(probe) for probe in PROBES}
     fronts = {there.removesuffix(probe) if there.endswith(probe) else None for probe, there in renamed.items()}
     return fronts.pop() if len(fronts) == 1 else None

@@ -61,12 +61,13 @@ NEVER_WRITTEN: Mapping[str, str] = {
     USER: "user",
     UNKNOWN: "unknown",
 }
-"""Types of resources that are not written in either mode, and the reason that they are counted under."""
+"""Types of resources that Lockstep does not write in either mode, each with the reason under which it counts them."""
 
 NEVER_BY_MM2: Mapping[str, str] = {GROUP: "group", TRANSACTIONAL_ID: "transactional-id"}
 
 MM2_OPERATIONS: Mapping[tuple[str, str], str | None] = {(ALLOW, "WRITE"): None, (ALLOW, "ALL"): "READ"}
-"""What MM2 makes of an operation, by permission; None: it leaves the ACL out. All others stay as they are."""
+"""The operation that MM2 writes in place of another, by permission and operation; None: it leaves the ACL out. Other
+operations stay."""
 
 NO_FRONT = (
     "the replication policy puts no common text before the names of topics, so {} has no counterpart on the target. "
@@ -79,21 +80,21 @@ PRINCIPAL_FIELD = Kind.ACL.row.key_fields.index("principal")
 
 @dataclass
 class DesiredAcls:
-    """The ACLs that the target should have.
-
-    `skipped`: by reason, the number of ACLs that are not synced. `refused`: ACLs that cannot be translated. `withheld`:
-    by key on the target, why Lockstep neither creates nor deletes it. `principals`: name on the target by name on the
-    source, of principals whose ACLs are synced. `notes`: patterns that cover topics that are not replicated. `staged`:
-    ACLs that are created once the target takes over.
-    """
+    """The ACLs that the target should have."""
 
     wanted: set[AclBinding] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
+    """Number of ACLs that are not synced, by reason."""
     refused: list[Refusal] = field(default_factory=list)
+    """ACLs that cannot be translated."""
     principals: dict[str, str] = field(default_factory=dict)
+    """Name on the target by name on the source, of principals whose ACLs are synced."""
     notes: tuple[str, ...] = ()
+    """Notes about patterns that cover topics that are not replicated."""
     withheld: dict[Key, str] = field(default_factory=dict)
+    """Why Lockstep neither creates nor deletes an ACL, by its key on the target."""
     staged: frozenset[AclBinding] = frozenset()
+    """ACLs that Lockstep creates once the target takes over."""
 
     def refusals(self, existing: AbstractSet[Key]) -> list[Refusal]:
         """Returns the refusals, without ACLs that the target has already. `existing`: keys on the target."""
@@ -102,7 +103,7 @@ class DesiredAcls:
 
 
 def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: SourceTopics) -> DesiredAcls:
-    """Returns the source's ACLs in the target's terms, by the table above. `bindings`: all ACLs of the source."""
+    """Returns the source's ACLs translated to the target, by the table above. `bindings`: all ACLs of the source."""
     translation = _Translation(rules, topics)
     (translation.fully if rules.full else translation.like_mm2)(bindings)
     desired = replace(translation.found, notes=tuple(sorted(set(translation.notes))))
@@ -116,8 +117,8 @@ def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: Source
 def plan_acls(
     desired: DesiredAcls, target: AbstractSet[AclBinding], owned: AbstractSet[Key], deletes: bool
 ) -> list[Change]:
-    """Returns what to create and to delete. `owned`: keys of ACLs that Lockstep created; no other ACL is ever
-    deleted."""
+    """Returns the ACLs to create and to delete. `owned`: keys of ACLs that Lockstep created; it deletes no other
+    ACL."""
     changes = [Change(Kind.ACL, acl.key, None, acl.permission) for acl in desired.wanted - target]
     if deletes and owned:
         surplus = (acl for acl in target - desired.wanted if acl.key in owned and acl.key not in desired.withheld)
@@ -126,7 +127,7 @@ def plan_acls(
 
 
 def deletable(owned: Iterable[Key], rules: AclRules) -> set[Key]:
-    """Keys of owned ACLs, without the keys of protected principals."""
+    """Returns the keys of owned ACLs, without the keys of protected principals."""
     return {key for key in owned if key[PRINCIPAL_FIELD] not in rules.protected}
 
 
@@ -141,7 +142,7 @@ class _Translation:
         self._mapped: dict[str, str | None] = {}
 
     def like_mm2(self, bindings: Iterable[AclBinding]) -> None:
-        """MM2's literal topic ACLs."""
+        """Translate the ACLs as MM2 does: literal topic ACLs only."""
         for acl in self._of_principals(bindings):
             operation = MM2_OPERATIONS.get((acl.permission, acl.operation), acl.operation)
             if acl.resource_type in NEVER_BY_MM2:
@@ -173,7 +174,7 @@ class _Translation:
                 self.found.skipped["no-topic"] += 1
 
     def _of_principals(self, bindings: Iterable[AclBinding]) -> Iterator[AclBinding]:
-        """Returns the ACLs that may be written at all, of synced principals."""
+        """Yields the ACLs of synced principals that may be written at all."""
         for acl in bindings:
             if not acl.is_known or acl.resource_type in NEVER_WRITTEN:
                 self.found.skipped[NEVER_WRITTEN.get(acl.resource_type, "unknown")] += 1
@@ -219,7 +220,7 @@ class _Translation:
             self.found.refused.append(Refusal(Kind.ACL, Op.CREATE, acl.key, reason))
 
     def _want_as_it_is(self, acl: AclBinding) -> None:
-        """Take over an ACL of groups or transactional ids, whose names are the same on the target."""
+        """Want an ACL of groups or transactional ids unchanged, because their names are the same on the target."""
         if (reason := wide_deny(acl)) and not self._rules.wildcard_denies:
             self.found.withheld[self._there(acl, (acl.resource_name, acl.pattern_type), acl.operation).key] = reason
             return
@@ -240,7 +241,7 @@ class _Translation:
             self.found.wanted.add(there)
 
     def _there(self, acl: AclBinding, pattern: Pattern, operation: str) -> AclBinding:
-        """Returns an ACL in the target's terms. Its principal is a synced one."""
+        """Returns an ACL as the target should have it. Its principal is a synced one."""
         principal = self._mapped[acl.principal] or acl.principal
         self.found.principals[acl.principal] = principal
         return AclBinding(acl.resource_type, *pattern, principal, acl.host, operation, acl.permission)

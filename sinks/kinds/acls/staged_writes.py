@@ -1,4 +1,4 @@
-"""ALLOW WRITE that is held back on the target until it takes over (`lockstep.acl.stage.writes`). Pure.
+"""Holds back ALLOW WRITE on the target until it takes over (`lockstep.acl.stage.writes`). Pure.
 
 | wanted on the target       | until then  | when the target takes over |
 |----------------------------|-------------|----------------------------|
@@ -6,7 +6,7 @@
 | ALLOW ALL of topics        | ALLOW READ  | ALLOW ALL as well          |
 | everything else            | as it is    | as it is                   |
 
-What is held back is in the ledger, because at a failover the source may not answer.
+The ledger lists the ACLs that are held back, because at a failover the source may not answer.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from sinks.ledger.ledger_entries import Entry, EntryKey
 from sinks.model.changes import ALLOW, Key
 
 MEANWHILE: Mapping[str, str | None] = {"WRITE": None, "ALL": "READ"}
-"""By operation, what is allowed until then."""
+"""What is allowed until the takeover, by wanted operation; None: nothing."""
 
 Split = tuple[frozenset[AclBinding], frozenset[AclBinding]]
 
 
 def held_back(wanted: Collection[AclBinding]) -> Split:
-    """What is made now, and what is made later."""
+    """Splits the wanted ACLs into ACLs to create now and ACLs to create at the takeover."""
     later = {
         acl for acl in wanted if (acl.resource_type, acl.permission) == (TOPIC, ALLOW) and acl.operation in MEANWHILE
     }
@@ -39,10 +39,10 @@ def held_back(wanted: Collection[AclBinding]) -> Split:
 
 
 def granted_later(keys: Iterable[Key], settings: FlowSettings) -> list[AclBinding]:
-    """Returns the ACLs that this flow could have held back, among the ones that a ledger lists as held back. Another
-    client wrote the others into the ledger.
+    """Returns the ACLs that this flow could have held back, from `keys`, which a ledger lists as held back. Another
+    client wrote the other keys into the ledger.
 
-    They allow writes of the flow's copies alone. Under a policy that keeps names any topic may be a copy.
+    These ACLs allow only writes of the flow's copies. Under a policy that keeps names any topic may be a copy.
     """
     if not settings.acls.stage_writes:
         return []
@@ -70,7 +70,7 @@ def _covers_copies(acl: AclBinding, settings: FlowSettings) -> bool:
 
 
 def staged_entries(staged: Collection[AclBinding], known: Mapping[Key, str]) -> dict[EntryKey, str | None]:
-    """Returns the entries to put into the ledger; None deletes one. `known`: what it has now."""
+    """Returns the entries to put into the ledger; None deletes one. `known`: the entries that it has now."""
     wanted = {acl.key for acl in staged}
     entries: dict[EntryKey, str | None] = {(Entry.STAGED, key): None for key in known.keys() - wanted}
     return entries | {(Entry.STAGED, key): "" for key in wanted - known.keys()}

@@ -1,4 +1,4 @@
-"""The source's ACLs in the target's terms, the principals that they name, and what the settings leave out."""
+"""Translates the source's ACLs, and tells the principals that they name and the ACLs that the settings leave out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streaming.message_words import number_of
 
 
 def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
-    """Returns what the rules must know of the source's topics."""
+    """Returns the facts about the source's topics that the rules need."""
     return SourceTopics(
         flow=settings.flow,
         policy=settings.policy,
@@ -34,7 +34,7 @@ def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
 
 
 def translate(bindings: AclList, settings: FlowSettings, listed: Listed) -> DesiredAcls:
-    """The source's ACLs in the target's terms."""
+    """Returns the source's ACLs translated to the target."""
     return desired_acls(bindings, settings.acls, source_topics(settings, listed))
 
 
@@ -51,19 +51,21 @@ def principals_of(
 
 @dataclass(frozen=True)
 class PrincipalsOfAcls:
-    """Principals that the source's ACLs name: name on the target by name on the source. `all`: every one. `synced`:
-    with synced ACLs. `held`: names on the target of principals that only the settings leave out."""
+    """Principals that the source's ACLs name."""
 
     all: Mapping[str, str]
+    """Name on the target by name on the source, of all principals."""
     synced: Mapping[str, str]
+    """The same, of principals with synced ACLs."""
     held: Collection[str]
+    """Names on the target of principals that only the settings leave out."""
 
 
 def named_principals(
     settings: FlowSettings, source: AclReader, listed: Listed, asked: Collection[str]
 ) -> PrincipalsOfAcls | None:
-    """Returns the principals of the source's ACLs, asked for now; None if it shows none. `asked`: principals of the
-    target that may be held. Raises as `AclReader.describe`."""
+    """Returns the principals of the source's ACLs, read now; None if the source shows none. `asked`: principals of the
+    target that only the settings may leave out. Raises as `AclReader.describe`."""
     bindings, topics = source.describe(), source_topics(settings, listed)
     if not (bindings and listed.source):
         return None
@@ -75,7 +77,7 @@ def named_principals(
 
 
 class KeptTranslation:
-    """As `translate`. Returns its last answer again for the same arguments."""
+    """Translates like `translate`, and returns its last result again for the same arguments."""
 
     def __init__(self) -> None:
         self._asked: tuple[AclList, Listed] | None = None
@@ -87,7 +89,7 @@ class KeptTranslation:
         return self._answer
 
     def forget(self) -> None:
-        """Forget the last answer, because filters and mappings may have changed."""
+        """Forget the last result, because filters and mappings may have changed."""
         self._asked = None
 
 
@@ -95,10 +97,10 @@ class KeptTranslation:
 
 
 def left_out(bindings: Collection[AclBinding], rules: AclRules, topics: SourceTopics) -> str:
-    """Returns in words what `sync.full.acl.enabled` (KIP-965) would keep on the target besides; empty if it is on.
+    """Returns a text that names the ACLs that `sync.full.acl.enabled` (KIP-965) would also sync; "" if it is on.
 
-    ACLs that no mode keeps there are not among them: of the cluster, of topics that are not replicated, of excluded
-    principals. `bindings`: all ACLs of the source.
+    Leaves out ACLs that neither mode syncs: of the cluster, of topics that are not replicated, of excluded principals.
+    `bindings`: all ACLs of the source.
     """
     if rules.full:
         return ""
@@ -126,14 +128,14 @@ def held_by_source(
     principals: Collection[str],
     reading: Collection[str] = (),
 ) -> set[AclBinding]:
-    """Returns keys of ACLs that the target would have without any filter, because the source has them. Looks only at
-    these principals of the target and at `User:*`, since all of tens of thousands take long.
+    """Returns the ACLs that the target would have without any filter, because the source has them. Looks only at
+    `principals` (of the target) and at `User:*`, because all ACLs of a large cluster take long.
 
     `existing`: count only ACLs that the target has, and ACLs of topics that have a copy there; None: count all. An
     operator may have removed the ACL alone.
 
-    An ACL of groups counts if an ACL of topics of the same principal does. An application that reads no replicated
-    topic needs none. `reading`: principals that keep an ACL of topics on the target in any case.
+    An ACL of groups counts only if an ACL of topics of the same principal counts, because an application that reads no
+    replicated topic needs no group. `reading`: principals that keep an ACL of topics on the target in any case.
     """
     if EVERYONE not in principals:
         chosen = {*principals, EVERYONE}

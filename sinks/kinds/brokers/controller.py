@@ -1,4 +1,4 @@
-"""The brokers' cluster-wide configs, polled as a whole; there are few."""
+"""Polls and compares the brokers' cluster-wide configs as one list, because they are few."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from sinks.model.changes import Change, Key, Kind, Outcome
 from sinks.model.plan import Unobserved, make_plan
 
 REFUSED_REST = 60.0
-"""The same while something is refused: to see whether it still is takes all configs of a broker."""
+"""Seconds between two polls while a change is refused. To check a refusal takes all configs of a broker."""
 
 
 class BrokerController(PolledController["SeenLevels"]):
@@ -55,15 +55,16 @@ class BrokerController(PolledController["SeenLevels"]):
         self._configs = BrokerConfigRules({PROPERTIES: ",".join(assembly.settings.broker_configs)})
 
     def read(self, context: PassContext) -> SeenLevels:
-        """Read as `survey_brokers`. A job does not look for effective drift, which needs all configs of a broker."""
+        """Read both sides as `survey_brokers` does. A job does not look for effective drift, which needs all configs of
+        a broker."""
         return survey_brokers(self._settings, self._configs, self._source, self._target, effective=self._once)
 
     def difference_of(self, context: PassContext, seen: SeenLevels) -> Comparison:
         return compare_brokers(self._settings, self._configs, seen, context.ledger.owned(Kind.BROKER_CONFIG))
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """Returns what the source has of these configs: in its cluster-wide default, and in force at one of its
-        brokers. Raises ClusterUnreachable, RightsMissing."""
+        """Returns the source's answer about these configs, from its cluster-wide default and the configs in force at
+        one broker. Raises ClusterUnreachable, RightsMissing."""
         alias = self._settings.flow.source
         default, followed = _described(self._source, DEFAULT_OF_ALL, alias), any_broker(self._source, alias)
         if isinstance(default, Unobserved) or isinstance(followed, Unobserved):
@@ -85,8 +86,8 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> Iterator[Drift]:
-    """Returns drifts of the brokers, by all configs of one broker of each side. Only configs that Lockstep would copy
-    count."""
+    """Returns the effective drift of the brokers, from all configs of one broker of each side. Only configs that
+    Lockstep would copy count."""
     for name in sorted(source.keys() & target.keys()):
         if not rules.syncs(name):
             continue
@@ -97,8 +98,8 @@ def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> I
 
 
 def write_broker_configs(target: ConfigLevels, changes: Sequence[Change]) -> list[Outcome]:
-    """A broker takes all configs of a request or none, so a refused request is halved. Raises ClusterUnreachable,
-    RightsMissing."""
+    """Write changes, in halves if a request is refused: a broker takes all configs of a request or none. Raises
+    ClusterUnreachable, RightsMissing."""
 
     def alter(wanted: Mapping[str, Values]) -> Faults:
         by_entity = {ConfigEntity(ResourceType.BROKER, broker): values for broker, values in wanted.items()}
@@ -120,8 +121,8 @@ def write_broker_configs(target: ConfigLevels, changes: Sequence[Change]) -> lis
 
 @dataclass(frozen=True)
 class SeenLevels:
-    """The cluster-wide defaults of both sides. `known`: all configs of a broker of the target, if something differs.
-    `followed`: all configs of a broker of each side, if effective drift is wanted."""
+    """The cluster-wide defaults of both sides. `known`: all configs of a broker of the target, if the defaults differ.
+    `followed`: all configs of a broker of each side, if effective drift is asked for."""
 
     source: Levels | Unobserved
     target: Levels | Unobserved
@@ -151,9 +152,9 @@ def survey_brokers(
 def compare_brokers(
     settings: FlowSettings, rules: BrokerConfigRules, seen: SeenLevels, owned: AbstractSet[Key]
 ) -> Comparison:
-    """Returns the plan for the kind `broker-config`; its `errors` have what could not be read. Pure.
+    """Returns the plan for the kind `broker-config`. Its `errors` name the configs that could not be read. Pure.
 
-    A default that differs although neither side sets anything is a note and effective drift.
+    If the values in force differ although neither side sets them, that is a note and effective drift.
     """
     drifts = list(broker_drifts(*seen.followed, rules)) if seen.followed else []
     effect: dict[str, Any] = {"notes": warnings(settings.flow, drifts), "effective": groups_of(drifts)}

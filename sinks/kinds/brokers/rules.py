@@ -1,4 +1,4 @@
-"""The brokers' cluster-wide dynamic configs (KIP-226): what the target should have of the source's. Pure.
+"""The brokers' cluster-wide dynamic configs (KIP-226): which of the source's the target should have. Pure.
 
 | the key in the source's cluster-wide default | on the target                                             |
 |----------------------------------------------|-----------------------------------------------------------|
@@ -10,7 +10,7 @@
 | not known to the target's brokers            | refused: a broker would take it for a custom config       |
 | less than the target's version takes         | refused (`sinks.kinds.refused_configs`)               |
 
-Levels matter: a value of the source's `server.properties`, or built into its version, is not copied.
+Lockstep copies only the cluster-wide default, not values from `server.properties` or defaults of the version.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "num.replica.fetchers",
     ),
 }
-"""KIP-226's groups whose scope is the cluster, under the names that brokers have for them today. What it lists in
-minutes and hours no broker changes at run time (`DynamicLogConfig.ReconfigurableConfigs`)."""
+"""KIP-226's groups of cluster-wide configs, by the names that brokers have for them today. Leaves out its configs in
+minutes and hours, because no broker changes them at run time (`DynamicLogConfig.ReconfigurableConfigs`)."""
 
 LEFT_OUT = frozenset(
     {
@@ -91,8 +91,9 @@ LEFT_OUT = frozenset(
         "unclean.leader.election.enable",
     }
 )
-"""Not copied for brokers unless the file asks for it, as MM2's `config.properties.exclude` does for topics. With a
-`min.insync.replicas` of 2 a target of one broker would refuse `acks=all`. Brokers of Kafka 4 set one themselves."""
+"""Configs that are not copied to brokers unless the file names them, as MM2's `config.properties.exclude` does for
+topics. With a `min.insync.replicas` of 2 a target of one broker would refuse `acks=all`. Brokers of Kafka 4 set one
+themselves."""
 
 DEFAULT_PROPERTIES = ", ".join(name for names in GROUPS.values() for name in names if name not in LEFT_OUT)
 
@@ -106,7 +107,7 @@ NEVER_COPIED: Mapping[str, re.Pattern[str]] = {
         r"|(leader|follower)\.replication\.throttled\.rate|replica\.alter\.log\.dirs\.io\.max\.bytes\.per\.second"
     ),
 }
-"""What belongs to a broker, its place in the network or a reassignment that is under way, by the reason's wording."""
+"""Configs of one broker, of its place in the network or of a running reassignment, by the text that counts them."""
 
 
 class BrokerConfigRules:
@@ -132,8 +133,8 @@ def why_never(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class DesiredBrokerConfigs:
-    """What the target's cluster-wide default should have. `set_there`: all names that are set on the source, copied or
-    not."""
+    """The configs that the target's cluster-wide default should have. `set_there`: names of all configs that are set on
+    the source, copied or not."""
 
     wanted: Mapping[str, str] = field(default_factory=dict)
     set_there: frozenset[str] = frozenset()
@@ -141,7 +142,7 @@ class DesiredBrokerConfigs:
 
 
 def desired_broker_configs(source: Levels, rules: BrokerConfigRules) -> DesiredBrokerConfigs:
-    """`source`: its cluster-wide default."""
+    """Returns the configs that the target should have. `source`: the source's cluster-wide default."""
     wanted: dict[str, str] = {}
     skipped: Counter[str] = Counter()
     for name, entry in source.items():
@@ -157,15 +158,14 @@ def desired_broker_configs(source: Levels, rules: BrokerConfigRules) -> DesiredB
 
 
 def differing(desired: DesiredBrokerConfigs, target: Levels) -> set[str]:
-    """Returns the names whose value must be written. `target`: its cluster-wide default. A hidden value is left
-    alone."""
+    """Returns the names whose value must be written. `target`: its cluster-wide default. Leaves out hidden values."""
     there = {name: entry.value for name, entry in target.items()}
     hidden = {name for name, entry in target.items() if entry.sensitive}
     return {name for name, value in desired.wanted.items() if there.get(name) != value} - hidden
 
 
 def same(desired: DesiredBrokerConfigs, target: Levels) -> set[str]:
-    """Returns the names that have the source's value already, as far as it can be read."""
+    """Returns the names that already have the source's value, as far as it can be read."""
     readable = {name: entry.value for name, entry in target.items() if not entry.sensitive}
     return {name for name, value in desired.wanted.items() if readable.get(name) == value}
 
@@ -182,10 +182,10 @@ def surplus(
 def plan_broker_configs(
     desired: DesiredBrokerConfigs, target: Levels, deletions: AbstractSet[str], known: Levels, alias: str
 ) -> tuple[list[Change], list[Refusal]]:
-    """Returns what to write, and refusals of what the target's brokers cannot have.
+    """Returns the changes to write, and refusals of configs that the target's brokers cannot have.
 
     `deletions`: the result of `surplus`. `known`: returns all configs of a broker of the target; called only for names
-    that differ. `alias`: of the target.
+    that differ. `alias`: the target's.
     """
     changes: list[Change] = []
     refused: list[Refusal] = []

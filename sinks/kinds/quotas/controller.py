@@ -1,4 +1,4 @@
-"""Client quotas, polled as a whole; there are few."""
+"""Polls and compares client quotas as one list, because they are few."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class QuotaController(PolledController[tuple[Quotas, Quotas]]):
         return Comparison(plan, {Kind.CLIENT_QUOTA: dict.fromkeys(existing, "")}, wanted, alike=Alike(same))
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """Returns what the source now says of the quotas of these users, client ids and addresses."""
+        """Returns the source's answer about the quotas of these users, client ids and addresses, read now."""
         acls, upstream = self._assembly.settings.acls, self._source.describe()
         if not upstream:
             return {}
@@ -69,7 +69,7 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def write_quotas(target: ClientQuotas, changes: Sequence[Change]) -> list[Outcome]:
-    """Raises ClusterUnreachable, RightsMissing, NotSupported."""
+    """Write changes of quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
     wanted: dict[Entity, dict[str, float | None]] = {}
     for change in changes:
         value = float(change.after) if isinstance(change.after, str) else None

@@ -15,7 +15,7 @@ from sinks.model.registry import ABSENT
 
 DESCRIBE, ALTER = "DescribeClientQuotas", "AlterClientQuotas"
 ENTITY_WORDS: Mapping[str, str] = {"user": "user", "client_id": "client-id", "ip": "ip"}
-"""The parts of an entity in Kafka's words."""
+"""Kafka's words for the parts of an entity."""
 
 PACKAGE = "org.apache.kafka.common.quota."
 

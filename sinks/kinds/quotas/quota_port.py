@@ -1,4 +1,4 @@
-"""The client quotas of a cluster (KIP-546): what the kind asks for."""
+"""The interface to a cluster's client quotas (KIP-546)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Entity(NamedTuple):
 
 
 Quotas = Mapping[Entity, Mapping[str, float]]
-"""Per entity, by Kafka's name of the quota."""
+"""Quotas by entity, by Kafka's name of the quota."""
 
 QuotaValues = Mapping[Entity, Mapping[str, float | None]]
-"""The same; None takes a quota away."""
+"""Quotas to write, in the same form. None deletes a quota."""
 
 
 class QuotaReader(Protocol):
     """Reads quotas. Raises ClusterUnreachable, RightsMissing, NotSupported (before Kafka 2.6)."""
 
     def describe(self) -> Quotas:
-        """All of them."""
+        """Returns all quotas."""
 
 
 class ClientQuotas(QuotaReader, Protocol):
-    """Looks and writes."""
+    """Reads and writes quotas."""
 
     def alter(self, wanted: QuotaValues) -> dict[Entity, ItemFault | None]:
         """Write the quotas of each entity, all or none. Returns a fault by entity; None if it was written."""

@@ -4,12 +4,12 @@
 |--------------------------------------------------------------------------|---------------------------------------|
 | on the source, missing on the target                                     | create                                |
 | another value                                                            | update                                |
-| created by Lockstep, on the source no more                               | delete                                |
+| created by Lockstep, no longer on the source                             | delete                                |
 | of a user whom `lockstep.acl.principals` leaves out                      | none                                  |
 | of a protected principal                                                 | none                                  |
 | a name that brokers of Kafka 4 do not know                               | none: skipped and counted             |
 
-Users are filtered and renamed as principals of ACLs are; client ids, addresses and defaults are what they are.
+Users are filtered and renamed like principals of ACLs. Client ids, addresses and defaults stay unchanged.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ TWO_BECOME_ONE = "two users of the source would become this one on the target, w
 
 @dataclass(frozen=True)
 class DesiredQuotas:
-    """`wanted`: values by key. `refused`: quotas that the target cannot have. `skipped`: by reason, the number of
-    quotas that are not copied."""
+    """The quotas that the target should have. `wanted`: values by key. `refused`: quotas that the target cannot have.
+    `skipped`: number of quotas that are not copied, by reason."""
 
     wanted: Mapping[Key, float] = field(default_factory=dict)
     refused: tuple[Refusal, ...] = ()
@@ -101,7 +101,7 @@ def plan_quotas(desired: DesiredQuotas, target: Quotas, owned: Collection[Key]) 
 
 
 def as_float_text(value: float) -> str:
-    """As kafka-configs shows it: `1024.0`."""
+    """Returns a quota's value as kafka-configs shows it: `1024.0`."""
     return str(float(value))
 
 

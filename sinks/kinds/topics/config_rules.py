@@ -34,16 +34,16 @@ from streaming.mm2.replication_filters import ConfigPropertyFilter
 
 @dataclass
 class PlannedConfigs:
-    """What differs of one topic's configs."""
+    """The differences of one topic's configs."""
 
     changes: list[Change] = field(default_factory=list)
     """`before`: the target's override; None if the config has a default there."""
     refused: list[Refusal] = field(default_factory=list)
-    """Changes that the target would not take."""
+    """Changes that the target would not accept."""
     skipped: Counter[str] = field(default_factory=Counter)
     """How many overrides cannot be copied, by reason."""
     drifts: list[Drift] = field(default_factory=list)
-    """Configs that differ in effect although nothing is to be written, by name."""
+    """Configs that differ in effect although there is nothing to write, by name."""
 
 
 def plan_configs(
@@ -55,8 +55,8 @@ def plan_configs(
     known: Collection[str],
     alias: str,
 ) -> PlannedConfigs:
-    """Returns what differs of one topic by the table above. `target`: the topic's configs, none for a topic that the
-    target lacks. `known`, `alias`: as for `why_refused`."""
+    """Returns the differences of one topic by the table above. `target`: the topic's configs, empty for a topic that
+    the target lacks. `known`, `alias`: as for `why_refused`."""
     found = PlannedConfigs()
     # Sorted, as what drifts is shown by name.
     for name, entry in sorted(source.items()):
@@ -88,7 +88,7 @@ def plan_configs(
 
 
 def _drift(remote: str, name: str, here: ConfigEntry, there: ConfigEntry) -> Drift | None:
-    """Returns the drift of a config that is set on neither side, and differs in effect all the same."""
+    """Returns the drift of a config that is set on neither side and differs in effect; None if it does not differ."""
     if here.is_override or there.is_override or here.sensitive or there.sensitive:
         return None
     if here.value is None or there.value is None or here.value == there.value:

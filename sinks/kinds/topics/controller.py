@@ -1,4 +1,4 @@
-"""Topics and their configs: which are polled now, and what both clusters say of those that differ."""
+"""Controls topics and their configs: chooses which to poll, and reads from both clusters those that differ."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class TopicController:
         )
 
     def _begin_anew(self, context: PassContext) -> None:
-        """Find topics that the principal may not see. They are in no listing, as if they had been deleted, but the
-        target or the ledger knows them."""
+        """Note topics that the principal may not see. Such a topic looks deleted, because no listing has it, but the
+        target or the ledger knows it."""
         self._owes_ids = True
         try:
             seen = set(kept_end_offsets(context.ledger))
@@ -99,8 +99,8 @@ class TopicController:
         self._unobserved = [Unobserved(kind, reason) for kind in kinds]
 
     def _leave_configs(self, agenda: KindsAgenda, remote: Mapping[str, str], lacks: Collection[str]) -> None:
-        """Called when this pass polls no configs. Drops config work if the kind is off. Keeps a signal for later if the
-        kind rests."""
+        """Note that this pass polls no configs. Drops config work if the kind is disabled. Keeps a signal for later if
+        the kind rests."""
         if not self._settings.enabled[Kind.TOPIC_CONFIG]:
             # A topic that is there has nothing else that could be compared.
             agenda.keys.dirty = {topic for topic in agenda.keys.dirty if remote.get(topic) in lacks}
@@ -110,7 +110,7 @@ class TopicController:
             self._schedule.owe(agenda.signalled)
 
     def _poll_configs(self, context: PassContext, agenda: KindsAgenda, retried: Collection[str]) -> tuple[int, int]:
-        """Returns how many topics were polled, and how many signalled changes their differences explain."""
+        """Returns the number of polled topics, and the number of signalled changes that their differences explain."""
         remote, there = context.listed.desired.kept, context.listed.target
         due = upstream_of(remote, agenda.backed_off.due(context.now))
         gone = agenda.keys.begin(remote, {*retried, *due, *context.requested}, everything=context.everything)
@@ -143,8 +143,8 @@ class TopicController:
         return polled, explained
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> SeenTopics:
-        """Read configs of dirty topics on both sides, configs of topics that the target lacks, and ids of Lockstep's
-        own topics that were compared, or whose id is unknown. Deletions read ids by themselves."""
+        """Read the configs of dirty topics on both sides, and of topics that the target lacks. Reads also the ids of
+        Lockstep's own topics that were compared or whose id is unknown. Deletions read ids by themselves."""
         seen = survey(
             self._settings,
             self._source,
@@ -175,11 +175,11 @@ class TopicController:
         return compared
 
     def alike(self, context: PassContext, compared: Comparison) -> Alike:
-        """The copies that MM2 made."""
+        """Returns the copies that MM2 made."""
         return adoptable_topics(self._settings, context.listed, self._target.topic_ids)
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """Returns GONE for each topic that the source lost and whose copy on the target is still the same one."""
+        """Returns GONE for each topic that the source lost and whose copy on the target still has the same id."""
         policy, alias = self._settings.policy, self._settings.flow.source
         asked = {
             name: {topic, *_upstream_by_any_separator(alias, name)}
@@ -204,7 +204,7 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def to_create_or_enlarge(listed: Listed, awaited: Collection[Key]) -> set[str]:
-    """Returns remote topics that Lockstep has to create or enlarge, and that the target will not show soon."""
+    """Returns the remote topics that Lockstep has to create or enlarge now, without those the target will show soon."""
     partitions, there = listed.desired.partitions, listed.target
     small = {name for name, count in partitions.items() if there.get(name, count) < count and (name,) not in awaited}
     return small | (to_create(listed, awaited) & partitions.keys())
@@ -231,11 +231,11 @@ TOPICS_HIDDEN_BY_SOURCE = (
 
 
 def orphaned(settings: FlowSettings, listed: Listed, owned: Collection[Key], seen: Collection[str]) -> set[str]:
-    """Returns topics that the file names and the source does not list, while the target has their copies or a job saw
-    them.
+    """Returns topics that the file names and the source does not list, although the target has their copies or a job
+    saw them.
 
-    A copy's name tells of its topic, or Lockstep created the copy. `owned`: keys of what it created. `seen`: topics of
-    the source whose ends the ledger keeps.
+    A copy belongs to a topic by its name, or because Lockstep created it. `owned`: keys of copies that Lockstep
+    created. `seen`: topics of the source whose ends the ledger keeps.
     """
     policy, alias = settings.policy, settings.flow.source
     found = {topic for topic in seen if topic not in listed.source and is_replicated(settings, topic)}
@@ -278,11 +278,11 @@ def surplus_topics(settings: FlowSettings, context: PassContext) -> dict[str, st
 
 
 SEPARATING = "._-"
-"""What may separate an alias from a topic's name, one of them or several."""
+"""Characters, one or several, that may separate an alias from a topic's name."""
 
 
 def _upstream_by_any_separator(alias: str, name: str) -> set[str]:
-    """Returns names that the source's topic may have, whatever separator the copy was named with."""
+    """Returns the names that the source's topic may have, for any separator in the copy's name."""
     if not name.startswith(alias):
         return set()
     rest = name.removeprefix(alias)

@@ -1,12 +1,11 @@
-"""Which topics' configs to poll in this pass. Pure: time comes in as an argument, in seconds of a monotonic clock.
+"""Chooses the topics whose configs a pass polls. Pure: callers pass times, in seconds of a monotonic clock.
 
-Polls have a budget (`PollBudget`). Where the metadata log tells of changes
-(`sinks.kafka.metadata_beat`), nothing is polled without a signal. At a signal shard after shard is polled, until as
-many topics differ as the signal had records. For one change that is half of all topics on average. Where no log tells
-of changes, topics take turns.
+Polls have a budget (`PollBudget`). If the metadata log tells of changes (`sinks.kafka.metadata_beat`), nothing is
+polled without a signal. A signal starts polls, shard after shard, until as many topics differ as the signal had
+records. For one change that is half of all topics on average. If no log tells of changes, topics take turns.
 
-Topics that changed lately come first in any case, with up to half of the budget: who changes a config often changes
-it, or its neighbours, again soon.
+Topics that changed lately come first in any case, with up to half of the budget. A client that changes a config often
+changes it, or its neighbours, again soon.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from math import ceil
 from sinks.flow_settings import Pace
 
 LATELY = 300.0
-"""A topic that changed within so many seconds counts as lately changed."""
+"""Seconds for which a changed topic counts as lately changed."""
 
 TURN = 1.0
-"""Seconds between two turns where no signal tells when one is of use, and until a signal that nothing explained is
-followed once more."""
+"""Seconds between two turns without a signal, and seconds until polls look again for a signal that they did not
+explain."""
 
 SHARDS = 8
-"""Requests for all topics: the sooner one of them explains a signal, the fewer are polled for it."""
+"""Number of requests for all topics. The sooner one of them explains a signal, the fewer are sent."""
 
 SMALLEST = 100
-"""Topics in a shard, unless the rate allows fewer: a request for fewer costs nearly as much."""
+"""Least topics in a shard, unless the rate allows fewer: a request for fewer costs nearly as much."""
 
 ROUNDS = 2
-"""Rounds over all topics until a signal without a difference is given up. The polled broker may be a moment behind the
-log, so that the first round misses what the second one finds."""
+"""Rounds over all topics after which a signal without a difference is dropped. The polled broker may lag behind the
+log, so the second round may find what the first one missed."""
 
 
 class PollSchedule:
@@ -49,7 +48,7 @@ class PollSchedule:
         self._signal_works = True
 
     def begin(self, topics: Collection[str], signal_works: bool) -> None:
-        """Begin a pass. `topics`: all there are. `signal_works`: whether the metadata log tells of changes."""
+        """Begin a pass. `topics`: all topics. `signal_works`: whether the metadata log tells of changes."""
         # New shards only for other topics, so that a poll can reuse what it built.
         if len(topics) != len(self._topics) or not self._topics.issuperset(topics):
             self._share_out(topics)
@@ -79,14 +78,14 @@ class PollSchedule:
         return min(size, self._pace.shard_topics)
 
     def all_shards(self) -> list[tuple[str, ...]]:
-        """Every topic, for a comparison of everything."""
+        """Returns every topic in shards, for a comparison of everything."""
         return list(self._shards)
 
     def turn(self, now: float, *, signalled: int = 0) -> Iterator[list[Sequence[str]]]:
         """Yield the shards to poll now, in groups. The caller calls `note_polled` for each group before it asks for the
         next one.
 
-        `signalled`: how many changes the metadata log told of since the last turn.
+        `signalled`: number of changes in the metadata log since the last turn.
         """
         # Without a log that tells of changes, what a long pause saved up is not spent at once.
         self._budget.earn(now, len(self._topics), float("inf") if self._signal_works else 2 * TURN)
@@ -106,22 +105,22 @@ class PollSchedule:
             yield from self._until_explained(now)
 
     def owe(self, signalled: int) -> None:
-        """Note that polls must look for so many changes, in this turn or in the next ones."""
+        """Note that polls must look for `signalled` changes, in this turn or in the next ones."""
         self._unexplained += signalled
         self._owed = ROUNDS * len(self._shards)
 
     def polled_all(self, unexplained: int) -> None:
-        """Note that every topic was polled. `unexplained`: signalled changes that no difference explains. The polled
-        broker may be behind the log, so polls look for them once more."""
+        """Note that every topic was polled. `unexplained`: number of signalled changes without a difference. The polled
+        broker may lag behind the log, so polls look for them once more."""
         self._blind = 0
         self._owed = self._owed if self._unexplained else 0
         if unexplained:
             self.owe(unexplained)
 
     def due(self, now: float, *, polls: bool = True, relists: bool = False) -> float:
-        """When the next turn is due without any signal. `polls`: False if nothing could be polled in it.
+        """Returns when the next turn is due without any signal. `polls`: False if nothing could be polled in it.
 
-        `relists`: a signal came, and the listing may be of a broker that is behind. No poll would find that out.
+        `relists`: a signal came, and the broker that listed the topics may lag. No poll would find that out.
         """
         latest = now + TURN if relists else float("inf")
         if self._signal_works and not (polls and self._owed):
@@ -146,7 +145,7 @@ class PollSchedule:
     def note_polled(
         self, group: Iterable[Sequence[str]], seconds: float, differing: Collection[str], now: float
     ) -> None:
-        """Note what a poll of a group cost, and which of its topics differ. Each of them explains one signalled
+        """Note the cost of a poll of a group, and which of its topics differ. Each of them explains one signalled
         record."""
         self._budget.spend(sum(map(len, group)), seconds)
         self._changed.update(dict.fromkeys(differing, now))
@@ -187,24 +186,24 @@ class PollSchedule:
 
 
 SAVED_FOR = 30.0
-"""Seconds whose share may be saved."""
+"""Seconds of unused budget that may be saved."""
 
 POLLS_SAVED = 2
-"""Polls of all topics that may be saved in any case."""
+"""Polls of all topics that the budget may always save."""
 
 FIRST_GUESS = 1e-4
-"""Seconds a topic, before any poll was measured."""
+"""Assumed seconds per topic before the first poll was measured."""
 
 DEARER = 1.1
-"""Times which a poll makes the least that a topic took dearer, unless it took less: so a broker that became slow is
-known to be after a few polls."""
+"""Factor by which each poll raises the least measured time per topic, unless the poll was faster. So the schedule
+notices a slow broker after a few polls."""
 
 TELLING_TOPICS = 50
-"""Topics in a poll that says what a topic takes; of fewer, most of the time is the request's own."""
+"""Least topics in a poll that measures the time per topic. With fewer, the request itself takes most of the time."""
 
 
 class PollBudget:
-    """Poll budget of one flow. It begins with the most that may be saved."""
+    """Poll budget of one flow. It starts full."""
 
     def __init__(self, pace: Pace) -> None:
         self._share, self._rate = pace.observe_share, pace.observe_rate
@@ -227,7 +226,7 @@ class PollBudget:
 
     @property
     def left(self) -> float:
-        """Topics that may be polled now."""
+        """Returns the number of topics that may be polled now."""
         by_time = self._seconds / self._a_topic
         return min(by_time, self._topics) if self._rate else by_time
 
@@ -238,7 +237,7 @@ class PollBudget:
         self._topics -= topics
 
     def wait_for(self, topics: int) -> float:
-        """Seconds until so many topics can be afforded."""
+        """Returns the seconds until the budget allows a poll of `topics` topics."""
         by_time = (topics * self._a_topic - self._seconds) / self._share
         by_rate = (topics - self._topics) / self._rate if self._rate else 0.0
         return max(0.0, by_time, by_rate)

@@ -1,7 +1,7 @@
-"""Topics: what the target lacks of those that it should have, and what it has too many. Pure.
+"""Topics: which the target lacks, and which it has too many. Pure.
 
-Rules: a remote topic has at least as many partitions as its upstream topic. Partitions never shrink. A topic is
-deleted only where `lockstep.sync.topic.deletes.enabled` asks for it, and all that `deletions` lists is certain.
+A remote topic has at least as many partitions as its upstream topic. Partitions never shrink. Lockstep deletes a topic
+only if `lockstep.sync.topic.deletes.enabled` is set and `deletions` lists it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from sinks.model.changes import Change, Key, Kind, Op
 
 
 def to_create(listed: Listed, awaited: Collection[Key]) -> set[str]:
-    """Returns remote topics that Lockstep has to create: MM2 does not, and the target will not show them soon."""
+    """Returns the remote topics that Lockstep has to create now. Leaves out topics that MM2 creates or that the target
+    will show soon."""
     absent = listed.desired.copies.difference(listed.target, listed.desired.created_by_mm2.values())
     return {name for name in absent if (name,) not in awaited}
 

@@ -1,6 +1,7 @@
-"""What of a flow's topics differs now. `survey` reads both clusters, `compare_topics` plans. Neither writes anything.
+"""Finds the differences of a flow's topics. `survey` reads both clusters, `compare_topics` plans. Neither writes
+anything.
 
-The survey compares configs request by request and keeps what differs: all configs of 10,000 topics would not fit.
+The survey compares configs request by request and keeps only differences: all configs of 10,000 topics would not fit.
 """
 
 from __future__ import annotations
@@ -31,27 +32,30 @@ TOPICS_IN_A_REQUEST = 500
 
 @dataclass
 class SeenTopics:
-    """Result of a survey. Topics are upstream topics unless said otherwise.
-
-    `active`: planned kinds. `covered`: compared topics, each with its name on the target. `changes`: of configs.
-    `creations`: configs of missing remote topics. `again`: topics to compare again soon. `unobserved`: why a topic
-    could not be compared. `drifts`: what differs in effect although nothing is to be written. `refused`: configs that
-    the target would not take. `ids`: of Lockstep's own remote topics. `surplus`: ids of the topics that may be deleted,
-    by name on the target.
-    """
+    """Result of a survey. Keys are upstream topics unless said otherwise."""
 
     active: Collection[Kind] = ()
+    """Kinds to plan."""
     covered: Mapping[str, str] = field(default_factory=dict)
+    """Compared topics, each with its name on the target."""
     changes: list[Change] = field(default_factory=list)
+    """Changes of configs."""
     creations: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Configs of missing topics, by remote name."""
     skipped: Counter[str] = field(default_factory=Counter)
     unobserved: dict[str, Unobserved] = field(default_factory=dict)
+    """Why a topic could not be compared."""
     again: set[str] = field(default_factory=set)
+    """Topics to compare again soon."""
     drifts: dict[str, list[Drift]] = field(default_factory=dict)
+    """Configs that differ in effect although there is nothing to write."""
     refused: dict[str, list[Refusal]] = field(default_factory=dict)
+    """Configs that the target would not accept."""
     denied: int = 0
     ids: Mapping[str, str] = field(default_factory=dict)
+    """Ids of Lockstep's own remote topics."""
     surplus: Mapping[str, str] = field(default_factory=dict)
+    """Ids of topics that may be deleted, by name on the target."""
 
 
 def survey(
@@ -92,7 +96,7 @@ def survey(
 def compare_topics(
     settings: FlowSettings, listed: Listed, seen: SeenTopics, *, owned: Collection[Key] = ()
 ) -> Comparison:
-    """Returns the plan of a survey. Pure. `owned`: keys of what Lockstep created."""
+    """Returns the plan of a survey. Pure. `owned`: keys of items that Lockstep created."""
     topic_changes: list[Change] = []
     ours = {key[0] for key in owned} & listed.target.keys()
     if Kind.TOPIC in seen.active:
@@ -133,7 +137,8 @@ def _read_both(
     progress: CompareProgress | None,
     known: Collection[str],
 ) -> None:
-    """`missing`: topics that the target lacks. `known`: names of all configs that a topic has on the target."""
+    """Compare the configs of both sides, and note the result in `found`. `missing`: topics that the target lacks.
+    `known`: names of all configs that a topic has on the target."""
     remote, topics, done = found.covered, sorted(found.covered), 0
     rules, alias = settings.config_filter, settings.flow.target
     for chunk in chunks(topics, TOPICS_IN_A_REQUEST):
@@ -183,9 +188,9 @@ def _raise_if_unobserved(settings: FlowSettings, found: SeenTopics) -> None:
         )
 
 
-OTHERS_WRITE = "its name does not say that only MM2 writes it: another source, or a program, may feed the same topic"
-INTERNAL = "is a topic of MM2's own"
-NO_ID = "the target tells no id of it, by which it would be known again"
+OTHERS_WRITE = "its name does not prove that only MM2 writes it: another source or program may write the same topic"
+INTERNAL = "is one of MM2's own topics"
+NO_ID = "the target does not tell its topic id, so Lockstep could not recognize it later"
 
 
 def adoptable_topics(

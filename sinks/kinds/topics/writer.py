@@ -41,7 +41,8 @@ class ConfigWriter:
 
     @property
     def warning(self) -> str | None:
-        """What an operator must know about how configs are written now; None if each config is altered by itself."""
+        """Returns what an operator must know about how configs are written now; None if each config is altered by
+        itself."""
         if self._incremental:
             return None
         alias = self._target.alias
@@ -100,7 +101,8 @@ def overrides(configs: TopicConfigs) -> Values | None:
 
 
 EXISTS = "TOPIC_ALREADY_EXISTS"
-"""MM2 creates remote topics, too, maybe at the same moment: that is success, but the topic is not ours."""
+"""Error if another client, for example MM2, created the topic at the same moment. The creation counts as applied, but
+Lockstep does not own the topic."""
 
 Applied = Mapping[str, str]
 

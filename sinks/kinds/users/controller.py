@@ -1,4 +1,4 @@
-"""SCRAM users: those whom the synced ACLs name, polled as a whole; there are few."""
+"""Polls and compares SCRAM users as one list: the users that the synced ACLs name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class UserController(PolledController["SeenUsers"]):
         self._acls_read_at: float | None = None
 
     def inputs(self, context: PassContext) -> Hashable | None:
-        """The principals whose users are wanted."""
+        """Returns the principals whose users are wanted."""
         if self._provider is None:
             return super().inputs(context)
         principals = self._named_by_acls(context)
@@ -48,8 +48,8 @@ class UserController(PolledController["SeenUsers"]):
     def _named_by_acls(self, context: PassContext) -> Mapping[str, str] | None:
         """Returns the principals whose users are wanted; None while unknown. Raises as `AclReader.describe`.
 
-        A job takes them from the last comparison of ACLs. A single pass polls users before it compares ACLs, and may
-        not compare ACLs at all. Then they are read for this alone.
+        A job takes them from the last comparison of ACLs. A single pass polls users before ACLs, or does not compare
+        ACLs at all. Then this method reads the ACLs.
         """
         shared, confirms = self._assembly.principals, Kind.SCRAM_USER in context.confirming
         told = Kind.ACL in self._assembly.settings.synced and Kind.ACL not in context.idle and not self._assembly.once
@@ -65,10 +65,9 @@ class UserController(PolledController["SeenUsers"]):
         return shared.current
 
     def read(self, context: PassContext) -> SeenUsers:
-        """Read the users of both sides. A user that is not asked for counts as gone, and is no longer Lockstep's.
+        """Read the users of both sides. A user that is not wanted counts as gone, and is no longer Lockstep's.
 
-        Without a provider only the target's users that Lockstep created are read. If there are none, no cluster is
-        asked.
+        Without a provider, reads only the target's users that Lockstep created. If there are none, sends no request.
         """
         assembly, ledger, kind = self._assembly, context.ledger, Kind.SCRAM_USER
         # Also where no ACL needs them now, and where their creation was only begun.
@@ -107,7 +106,7 @@ class UserController(PolledController["SeenUsers"]):
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         """Returns whether the source has these users of the target now, and whether its ACLs name them. Without a
-        provider the file alone left out what the source still has."""
+        provider, a user that the source still has counts as left out by the file."""
         assembly, settings = self._assembly, self._assembly.settings
         asked = {user for user, _ in keys}
         principals = {f"{USER_TYPE}{user}" for user in asked}
@@ -138,7 +137,7 @@ CHANGED = ItemFault("CREDENTIAL_PROVIDER", "the password was changed while it wa
 
 
 def write_users(target: Users, provider: CredentialProvider | None, changes: Sequence[Change]) -> list[Outcome]:
-    """Write changes that have one operation. `provider`: None for who only deletes. Raises ClusterUnreachable,
+    """Write changes that have one operation. `provider`: None if all of them are deletions. Raises ClusterUnreachable,
     RightsMissing, NotSupported."""
     if changes[0].op is Op.DELETE:
         faults = target.delete([change.key for change in changes])
@@ -168,10 +167,13 @@ def _upsertion(change: Change, provider: CredentialProvider | None) -> Upsertion
 
 @dataclass(frozen=True)
 class SeenUsers:
-    """`wanted`: name on the target by name on the source. `upstream`, `downstream`: credentials on both sides; on the
-    target also of users that Lockstep created. `versions`: passwords that the provider knows."""
+    """The users of both sides."""
 
     wanted: Mapping[str, str]
+    """Name on the target by name on the source."""
     upstream: Iterations
+    """Credentials on the source."""
     downstream: Iterations
+    """Credentials on the target, also of users that Lockstep created."""
     versions: Observed[str, str]
+    """Versions of the passwords that the provider knows."""

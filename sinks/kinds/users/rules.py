@@ -1,19 +1,19 @@
-"""SCRAM users: which the target needs, and what to do so that it has them (KIP-965).
+"""SCRAM users: which the target needs, and the changes that create them (KIP-965).
 
 | source, provider and target                                 | change                                        |
 |-------------------------------------------------------------|-----------------------------------------------|
 | needed, known to the provider, missing on the target        | create                                        |
 | other iterations, or another version than written last      | update                                        |
 | to be created or given other iterations, but not known      | none: refused, "no credential"                |
-| on the target before, by another hand, and not adopted      | none: refused, "exists on the target …"       |
+| on the target before, by another client, and not adopted    | none: refused, "exists on the target …"       |
 | created by Lockstep, and the source or its ACLs need it no more | delete                                    |
 | of a protected principal                                    | none                                          |
 
-A credential is Lockstep's where Lockstep created it or wrote a version of it: what was adopted once stays so. Only what
-Lockstep created is ever deleted.
+Lockstep owns a credential that it created or wrote a version of, also one that it adopted. It deletes only credentials
+that it created.
 
-A user is needed who has a SCRAM credential on the source and stands in an ACL that is synced. Names and iterations are
-the source's; where a mapping of principals renames a user, the password is still that of the source's.
+The target needs a user who has a SCRAM credential on the source and whom a synced ACL names. Names and iterations are
+the source's. If a mapping renames a user, the password is still the source user's.
 """
 
 from __future__ import annotations
@@ -42,23 +42,26 @@ UNPROVEN = (
 )
 
 Iterations = Mapping[str, Mapping[str, int]]
-"""Per user, per mechanism: the iterations."""
+"""Iterations by user, by mechanism."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedUser:
-    """A credential that the target should have. `known_as`: the source's user, by which the provider knows the
-    password. `version`: of the provider's password; None if the provider knows none. `reason`: why."""
+    """A credential that the target should have."""
 
     known_as: str
+    """Name of the user on the source, by which the provider knows the password."""
     iterations: int
     version: str | None = None
+    """Version of the provider's password; None if the provider has none."""
     reason: str = NO_CREDENTIAL
+    """Why the provider has none."""
 
 
 @dataclass(frozen=True)
 class DesiredUsers:
-    """By user and mechanism. `refused`: users of the source that would get the same name on the target."""
+    """Wanted credentials by user and mechanism. `refused`: users of the source that would get the same name on the
+    target."""
 
     wanted: Mapping[Key, WantedUser] = field(default_factory=dict)
     refused: tuple[Refusal, ...] = ()
@@ -119,11 +122,11 @@ def plan_users(
     deletes: bool = True,
     adopted: NamedPrincipals = NOBODY,
 ) -> tuple[list[Change], list[Refusal]]:
-    """Returns what to write, and refusals.
+    """Returns the changes to write, and refusals.
 
     `written`: versions that were written last. `owned`: keys that Lockstep created. `adopted`: users that get their
-    password although they existed before; other such users are refused. A provider that failed is always reported,
-    because a changed password cannot be seen then.
+    password although they existed before; other such users are refused. A failure of the provider is always reported,
+    because changed passwords cannot be seen then.
     """
     changes: list[Change] = []
     refused = list(desired.refused)

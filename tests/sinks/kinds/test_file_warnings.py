@@ -70,7 +70,7 @@ def test_copies_that_the_file_stopped_naming_are_in_status_and_log(
         for _ in range(2):
             status = task.step(None)
             world.clock.now += 60.0
-    behind = "the properties file leaves out 2 topics of a with a copy on b, not kept in step: orders, orders.eu"
+    behind = "leaves out 2 topics of a with a copy on b, so Lockstep does not sync them: orders, orders.eu"
     assert status.reason is not None
     assert behind in status.reason
     assert "nearest: orders" in status.reason
