@@ -59,7 +59,7 @@ def test_group_that_could_not_be_read_ends_it_unless_it_is_accepted_by_name(worl
 
 def test_group_that_is_held_in_error_ends_it_unless_it_is_accepted_by_name(world: World) -> None:
     world.source_groups.offsets["h"] = {X: 12}
-    with pytest.raises(LockstepError, match=r"not move h: .*behind the end of the log.*--accept-group"):
+    with pytest.raises(LockstepError, match=r"not move h: .*beyond the end of the log.*--accept-group"):
         write(world)
     assert world.target_groups.offsets == {"g": {AX: 9}}
     assert "1 ERROR" in write(world, "h")

@@ -1,6 +1,6 @@
-"""Keeps consumer groups' offsets: polls groups, compares them, and keeps the histories that translate offsets.
+"""Polls and compares consumer groups, and keeps the histories of offset-syncs that translate their offsets.
 
-The histories are kept even if no group is synced: a failover and `lockstep verify` need them.
+It keeps the histories even if no group is synced, because a failover and `lockstep verify` need them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class OffsetController:
             self._stream = StreamWatch(on.groups, topics.syncs)
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
-        """Takes in what the stream brought, and says whether any group is due to be compared."""
+        """Takes in the records that the stream delivered. Returns whether any group is due for a comparison."""
         self.memory.histories.are_whole, self._owes_all = False, self._owes_all | context.everything
         if not self._reading.read_on(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return Polled(differs=False)
@@ -116,8 +116,8 @@ class OffsetController:
         return Polled(differs=self._schedule.next_at() <= context.now)
 
     def _brought_nearer(self, taken_in: TakenIn, listed: Listed) -> set[str]:
-        """Groups that what MM2 wrote can bring nearer. A settled group changes only when it commits, or when MM2 sends
-        its partition again."""
+        """Returns groups whose offset on the target may now come closer, because MM2 wrote something. A settled group
+        changes only when it commits, or when MM2 sends its partition again."""
         remote = listed.desired.remote
         copies = {
             TopicPartition(remote[where.topic], where.partition)
@@ -130,14 +130,14 @@ class OffsetController:
 
     @property
     def rows(self) -> list[GroupOffset]:
-        """What is known of each group and partition, sorted by group."""
+        """The last result for each group and partition, sorted by group."""
         return [row for _, rows in sorted(self._rows.items()) for row in rows]
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         self.memory.queue.put(syncs, checkpoints)
 
     def _keep(self, context: PassContext) -> None:
-        """At each full comparison: recognizes topics and writes to the ledger what changed."""
+        """Recognizes recreated topics and writes changes to the ledger, at each full comparison."""
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
         self.memory.forget_unlisted(self._listed, context.now, self._source.cluster.confirmed_absent)
@@ -170,15 +170,15 @@ class OffsetController:
         self._summary = None
 
     def _forget_untrue(self, chosen: Collection[str]) -> None:
-        """Forgets untrue offsets of groups that have none any more, as the cluster says of each by name: a listing may
-        lack a group that is there."""
+        """Forgets untrue offsets of groups that no longer have offsets. Asks the cluster for each by name, because a
+        listing may lack a group."""
         for side, logs in ((self._source, self.memory.source_logs), (self._target, self.memory.target_logs)):
             if unlisted := logs.groups().difference(chosen):
                 said = side.groups.committed(sorted(unlisted)).items
                 logs.forget_groups({group for group, offsets in said.items() if not offsets})
 
     def survey(self, context: PassContext, agenda: KindsAgenda) -> list[GroupOffset]:
-        """Reads where the groups are whose turn it is, and where each could go on."""
+        """Reads the offsets of the groups whose turn it is, and finds where each could continue."""
         self._began, groups = time.monotonic(), self._schedule.turn(context.now, everyone=self._scope is not None)
         self._turn = groups
         self.memory.note_drained(context.ledger)
@@ -208,7 +208,7 @@ class OffsetController:
         return survey_offsets(direction, groups, self.memory, matches, self._same)
 
     def written(self, context: PassContext, outcomes: Sequence[Outcome]) -> None:
-        """Notes what was written, says when each group is due again, and emits checkpoints."""
+        """Notes the outcomes, schedules each group again, and emits checkpoints."""
         groups, self._turn = self._turn, []
         done = {outcome.change.key for outcome in outcomes if outcome.error is None}
         onto = self._settings.flow.source if self._scope and self._scope.back else self._settings.flow.target
@@ -222,15 +222,15 @@ class OffsetController:
             self._emitter.emit([row for group in groups for row in self._rows.get(group, ())])
 
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """Nothing: a group's offsets are its own, and never deleted."""
+        """Returns nothing: Lockstep never deletes a group's offsets."""
         return {}
 
     def alike(self, context: PassContext, compared: Comparison) -> Alike:
-        """Nothing: groups are never adopted."""
+        """Returns nothing: Lockstep never adopts groups."""
         return Alike()
 
     def status(self, context: PassContext, agenda: KindsAgenda) -> ControllerStatus:
-        """Counts partitions by verdict, and names offsets that the target refused."""
+        """Returns the number of partitions by verdict, and the offsets that the target refused."""
         refused, warnings = agenda.backed_off.waiting(context.now), self._polled.unmatched
         if (reason := self._reading.reason) is not None:
             errors = (Unobserved(Kind.GROUP_OFFSET, reason),) if self._active else ()
@@ -245,7 +245,7 @@ class OffsetController:
         return ControllerStatus(refused, groups=self._summary, due=due, stream_moved=moved, warnings=warnings)
 
     def close(self) -> None:
-        """Writes to the ledger what came since the last full comparison. A command leaves that to the job."""
+        """Writes to the ledger what was learned since the last full comparison. A command leaves that to the job."""
         self._reading.close()
         for reader in (self._matches, self._same):
             if reader is not None:
@@ -256,11 +256,14 @@ class OffsetController:
             try:
                 self.memory.save(self._ledger, self._listed)
             except LockstepError as error:
-                log.warning("Lockstep reads again at its next start what MM2 wrote lately: %s", error)
+                log.warning(
+                    "Lockstep could not save MM2's latest offset-syncs, and reads them again at its next start: %s",
+                    error,
+                )
 
 
 def assemble(assembly: Assembly) -> Assembled:
-    """The kind `group-offset` of one flow. A job keeps the histories even where no offset is written."""
+    """Builds the controller of the kind `group-offset`. A job keeps the histories even if it writes no offset."""
     if assembly.once and not (Kind.GROUP_OFFSET in assembly.settings.synced or assembly.scope.shown):
         return Assembled()
     if assembly.scope.back:
@@ -270,16 +273,16 @@ def assemble(assembly: Assembly) -> Assembled:
 
 
 def offset_memory(controllers: Iterable[Controller]) -> OffsetMemory:
-    """What a flow's controllers know of offsets; an empty memory if none of them keeps groups."""
+    """Returns the memory of the controller of groups; an empty one if a flow has none."""
     return next((one.memory for one in controllers if isinstance(one, OffsetController)), OffsetMemory())
 
 
 END_POLL_INTERVAL = 1.0
-"""Seconds between two polls of the topic's end."""
+"""Least seconds between two polls of the topic's end."""
 
 
 class StreamWatch:
-    """Of one flow's offset-syncs topic, on the cluster that `groups` belong to."""
+    """Watches the end of one flow's offset-syncs topic, on the cluster of `groups`."""
 
     def __init__(self, groups: GroupReader, topic: str) -> None:
         self._groups, self._where = groups, TopicPartition(topic, 0)
@@ -287,9 +290,9 @@ class StreamWatch:
         self._signalled_end = 0
 
     def moved(self, now: float, position: int) -> bool:
-        """Whether the topic goes on behind this position, the last that is known; each end is told of once.
+        """Whether the topic has records after `position`, the last known one. Returns True once per end.
 
-        Raises ClusterUnreachable. A topic that may not be read never moves.
+        Raises ClusterUnreachable. Returns False if the topic may not be read.
         """
         if now - self._polled_at < END_POLL_INTERVAL:
             return False
@@ -305,12 +308,12 @@ class StreamWatch:
 
 
 def waits_for_syncs(rows: Collection[GroupOffset]) -> bool:
-    """Whether one of these could be nearer with more of what MM2 writes: no offset was found, or MM2 sends again."""
+    """Whether more records of MM2 could improve one of these rows: it has no offset, or MM2 sends records again."""
     return any(isinstance(row.answer, Unanswered) or row.held for row in rows)
 
 
 CHECKPOINTS_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "compact"}
-"""As `MirrorUtils.createCompactedTopic` makes the topic."""
+"""Configs of the checkpoints topic, as in `MirrorUtils.createCompactedTopic`."""
 
 
 class CheckpointEmitter:
@@ -322,8 +325,8 @@ class CheckpointEmitter:
         self._created = False
 
     def emit(self, rows: Iterable[GroupOffset]) -> None:
-        """One checkpoint for each row that the topic's newest does not have already; none for a row whose offset is not
-        to be trusted. Raises ClusterUnreachable."""
+        """Writes a checkpoint for each row whose newest checkpoint differs. Leaves out rows with the verdict ERROR.
+        Raises ClusterUnreachable."""
         known = self._memory.checkpoints.newest
         changed = {
             (row.group, row.where): Pair(row.at, offset)
@@ -343,14 +346,14 @@ class CheckpointEmitter:
 
 
 class GroupWriter:
-    """Writes changes of the kind `group-offset` to a cluster: only forward, within the log, without members. It checks
-    once more before it writes, because a group may have woken up since the plan."""
+    """Writes changes of the kind `group-offset` to a cluster: only forward, within the log, for groups without members.
+    Checks that again right before the write, because a group may have woken up since the plan."""
 
     def __init__(self, alias: str, groups: Groups) -> None:
         self._alias, self._groups = alias, groups
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """One outcome for each change. Raises ClusterUnreachable, RightsMissing."""
+        """Returns an outcome for each change. Raises ClusterUnreachable, RightsMissing."""
         settled = self._settled(changes)
         todo: dict[str, dict[TopicPartition, int]] = {}
         for change in changes:
@@ -360,7 +363,7 @@ class GroupWriter:
         return [settled.get(change) or Outcome(change, faults[change.key[0]][where_of(change)]) for change in changes]
 
     def _settled(self, changes: Sequence[Change]) -> dict[Change, Outcome]:
-        """Changes that must not, or need not, be written any more."""
+        """Returns the outcomes of changes that must not, or need not, be written any more."""
         groups = {change.key[0] for change in changes}
         committed, members = read_states(self._groups, groups)
         ends = self._groups.ends(set(map(where_of, changes)))
@@ -386,7 +389,7 @@ class GroupWriter:
 
 
 def where_of(change: Change) -> TopicPartition:
-    """The partition that a change of this kind is about."""
+    """Returns the partition of a change of this kind."""
     _, topic, partition = change.key
     return _partition(topic, partition)
 

@@ -1,7 +1,7 @@
-"""Where records are on the target, exactly: runs of records that `lockstep verify` compared one by one.
+"""Exact places of records on the target: runs of records that `lockstep verify` compared one by one.
 
-A run comes from a window in which nothing differs, and breaks where the source has a gap. Lockstep believes a run until
-a later offset-sync contradicts it: MM2 was restarted, or the target's log was truncated.
+A run comes from a window in which nothing differs, and ends where the source has a gap. Lockstep believes a run until a
+later offset-sync contradicts it: MM2 was restarted, or the target's log was truncated.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from streaming.mm2.records import TopicPartition
 log = logging.getLogger(__name__)
 
 MOST_RUNS = 500
-"""Of a partition, the newest."""
+"""Most runs that are kept of a partition, the newest."""
 
 
 VERIFIED = "verified"
-"""The key of what was compared, in the ledger."""
+"""The key of verified runs in the ledger."""
 
 
 class Run(NamedTuple):
-    """`length` records at successive offsets from `upstream` on that are those from `downstream` on, one for one."""
+    """`length` records at successive offsets: the one at `upstream` + n on the source is the one at `downstream` + n on
+    the target."""
 
     upstream: int
     downstream: int
@@ -39,7 +40,7 @@ class Run(NamedTuple):
 
     @property
     def upstream_end(self) -> int:
-        """The offset behind the last one."""
+        """The offset after the last record on the source."""
         return self.upstream + self.length
 
     @property
@@ -51,13 +52,14 @@ T = TypeVar("T")
 
 
 def neighbours(ones: Sequence[T], offset: int, side: str) -> tuple[T | None, T | None]:
-    """The last one at or before an offset, and the next one. `side`: the attribute by which they are sorted."""
+    """Returns the last element at or before an offset, and the next element. `side`: the attribute by which `ones` is
+    sorted."""
     at = bisect_right(ones, offset, key=attrgetter(side))
     return ones[at - 1] if at else None, ones[at] if at < len(ones) else None
 
 
 def joined_runs(runs: Iterable[Run]) -> list[Run]:
-    """Sorted, neighbours in one. The runs do not overlap."""
+    """Returns the runs sorted, with adjacent ones joined. The runs must not overlap."""
     found: list[Run] = []
     for run in sorted(runs):
         last = found[-1] if found else None
@@ -70,21 +72,21 @@ def joined_runs(runs: Iterable[Run]) -> list[Run]:
 
 @dataclass(frozen=True)
 class ExactRuns:
-    """The runs of one partition, in order on both sides. `position`: how far the offset-syncs were read then.
-
-    `ids`: ids of the topic on both sides and of the offset-syncs topic. Recreated topics have other ids, and the runs
-    do not hold there. `verified`: what was compared, including gaps of the source and records that are there twice.
-    """
+    """The runs of one partition, in order on both sides."""
 
     runs: Sequence[Run]
     position: int
+    """Offset up to which the offset-syncs topic was read when they were verified."""
     ids: str = ""
+    """Ids of the topic on both sides and of the offset-syncs topic. A recreated topic has another id, and the runs do
+    not apply to it."""
     verified: Sequence[Stretch] = ()
+    """The compared offsets of the source, including its gaps and records that the target has twice."""
 
     def offset_of(self, upstream: int) -> int | None:
         """Returns where a group at this source offset continues on the target; None: unknown.
 
-        Behind a run that is where the next run begins, if nothing lies between them on the target.
+        After a run it continues at the next run, if the target has no offset between them.
         """
         run, following = neighbours(self.runs, upstream, "upstream")
         if run is None:
@@ -103,7 +105,7 @@ class ExactRuns:
         )
 
     def renewed(self, runs: Iterable[Run], position: int, checked: Iterable[Checked] = ()) -> ExactRuns:
-        """Adds what was compared later. For records that both cover, the later comparison wins."""
+        """Returns the runs with later results added. If both cover a record, the later result wins."""
         newer, verified = joined_runs(runs), with_checked(self.verified, checked)
         if not newer:
             return replace(self, verified=verified)
@@ -117,13 +119,13 @@ class ExactRuns:
         return ExactRuns(joined_runs([*older, *newer])[-MOST_RUNS:], position, self.ids, verified)
 
     def as_text(self) -> str:
-        """For the ledger."""
+        """Returns the text for the ledger."""
         verified = [{VERIFIED: list(map(list, self.verified))}] if self.verified else []
         return orjson.dumps([self.position, self.ids, *map(list, self.runs), *verified]).decode()
 
     @classmethod
     def parse(cls, text: str) -> ExactRuns:
-        """What `as_text` wrote. Raises ValueError, TypeError for anything else."""
+        """Returns the runs in a text of `as_text`. Raises ValueError, TypeError for any other text."""
         position, ids, *runs = orjson.loads(text)
         verified = runs.pop().get(VERIFIED, ()) if runs and isinstance(runs[-1], dict) else []
         found = [Run(*map(int, run)) for run in runs]
@@ -132,7 +134,7 @@ class ExactRuns:
             for one, other in pairwise(found)
         )
         if not isinstance(ids, str):
-            raise TypeError("it does not say which topics it is about")
+            raise TypeError("it does not name the ids of its topics")
         if not in_order or any(min(run) < 0 for run in found):
             raise ValueError("its runs are out of order")
         return cls(found, int(position), ids, tuple(joined_stretches(Stretch(*map(int, one)) for one in verified)))
@@ -150,12 +152,13 @@ class ExactOffsets:
         self._new_syncs = False
 
     def of(self, where: TopicPartition) -> ExactRuns | None:
-        """The runs that Lockstep believes; None: it knows none."""
+        """Returns the runs that Lockstep believes; None: it knows none."""
         known = self._known.get(where)
         return known if known and known.ids == self.ids_of(where.topic) else None
 
     def take_in(self, where: TopicPartition, position: int, upstream: int, downstream: int, broken: bool) -> None:
-        """A sync at this offset of the offset-syncs topic. `broken`: MM2 was restarted, or the target truncated."""
+        """Drops the runs that a sync at `position` of the offset-syncs topic contradicts. `broken`: MM2 was restarted,
+        or the target's log truncated."""
         known = self._known.get(where)
         if broken or (known and not known.fits(upstream, downstream)):
             self._broken[where] = max(position, self._broken.get(where, position))
@@ -163,19 +166,18 @@ class ExactOffsets:
                 del self._known[where]
 
     def forget(self, where: TopicPartition) -> None:
-        """Drops what was verified: the topic was recreated, or its log on the target was truncated."""
+        """Drops the runs of a partition: the topic was recreated, or its log on the target was truncated."""
         self._known.pop(where, None)
         self._untrue.add(where)
 
     def forget_all(self) -> None:
-        """Drops everything: the offset-syncs topic was recreated, and offsets in the former one mean nothing now."""
+        """Drops all runs: the offset-syncs topic was recreated, so their `position` means nothing now."""
         self._known.clear()
         self._broken.clear()
         self._new_syncs = True
 
     def renew(self, ledger: Ledger) -> None:
-        """Reads what was verified meanwhile, and deletes from the ledger what no longer holds. Raises
-        ClusterUnreachable."""
+        """Reads new runs from the ledger, and deletes runs that no longer hold there. Raises ClusterUnreachable."""
         found: dict[TopicPartition, ExactRuns] = {}
         untrue: list[tuple[str, ...]] = []
         for key, text in ledger.values(Entry.EXACT_OFFSETS).items():
@@ -207,7 +209,8 @@ def remember(
     to: int,
     checked: Mapping[TopicPartition, Sequence[Checked]] | None = None,
 ) -> None:
-    """Writes to the ledger what was verified, beside what is known. `to`: how far the offset-syncs were read before.
+    """Adds verified runs to the ledger. `known`: runs known before. `to`: offset up to which the offset-syncs topic was
+    read before. `checked`: compared stretches by partition.
 
     Raises ClusterUnreachable, RightsMissing.
     """
@@ -232,11 +235,11 @@ def remember(
 
 
 MOST_STRETCHES = 100
-"""Of a partition: the oldest, behind which nothing is left out, and the newest. Others are compared once more."""
+"""Most stretches that are kept of a partition: the oldest and the newest. Others are compared again."""
 
 
 class Stretch(NamedTuple):
-    """Offsets of the source, [`start`, `end`)."""
+    """Offsets of the source from `start` up to, not including, `end`."""
 
     start: int
     end: int
@@ -250,7 +253,7 @@ class Checked(NamedTuple):
 
 
 def joined_stretches(stretches: Iterable[Stretch]) -> list[Stretch]:
-    """Sorted, without empty ones; what overlaps or touches in one."""
+    """Returns the stretches sorted, without empty ones, with overlapping and adjacent ones joined."""
     found: list[Stretch] = []
     for one in sorted(one for one in stretches if one.start < one.end):
         if found and one.start <= found[-1].end:
@@ -261,7 +264,7 @@ def joined_stretches(stretches: Iterable[Stretch]) -> list[Stretch]:
 
 
 def without(stretches: Iterable[Stretch], gone: Stretch) -> list[Stretch]:
-    """What is left of them."""
+    """Returns the stretches without the offsets in `gone`."""
     left = [
         piece
         for one in stretches
@@ -271,7 +274,7 @@ def without(stretches: Iterable[Stretch], gone: Stretch) -> list[Stretch]:
 
 
 def with_checked(known: Sequence[Stretch], checked: Iterable[Checked]) -> Sequence[Stretch]:
-    """What is verified after these comparisons, in their order."""
+    """Returns the verified stretches after these comparisons, which count in their order."""
     found = list(known)
     for stretch, whole in checked:
         found = joined_stretches([*found, stretch]) if whole else without(found, stretch)
@@ -281,8 +284,9 @@ def with_checked(known: Sequence[Stretch], checked: Iterable[Checked]) -> Sequen
 def unverified_from(log: LogRange, known: Sequence[Stretch], last: int, *, whole: bool = False) -> int:
     """Returns the first offset to compare, so that everything is verified from the first known stretch on.
 
-    The `last` offsets are compared in any case. What lies before both was never asked for. `whole`: everything was
-    asked for, as when the job compares. Then an offset that no stretch covers may be a difference that was found.
+    The `last` offsets are compared in any case. Offsets before the first known stretch and before the `last` ones were
+    never asked for. `whole`: everything was asked for, as by the job. Then an offset without a stretch may be a found
+    difference.
     """
     first = log.start if whole and known else min([log.end - last, *(one.start for one in known[:1])])
     at = max(log.start, first)

@@ -1,8 +1,8 @@
-"""How far each log of a cluster was seen to reach, and which groups' offsets a truncation made untrue.
+"""Tracks the ends of logs, and the group offsets that a truncation made untrue.
 
 A log loses its tail when a replica that lacks it becomes leader (an unclean election). Producers, or MM2, then write
-other records at the same offsets. A group that committed such an offset before never read the record there now.
-The ledger keeps the truncations, so that a command and the job's next process know of them as well.
+other records at the same offsets. A group that committed such an offset before has not read the record there now. The
+ledger keeps the truncations for commands and for the job's next process.
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ from streaming.hints import SyncSeen
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
 NO_OFFSET_BEHIND = MAX_INT64
-"""`at` of a truncation that makes untrue only the offsets in `still`."""
+"""`at` of a truncation that makes only the offsets in `still` untrue."""
 
 BYTES_IN_A_PART = 200_000
-"""Of the names and offsets in one entry of the ledger: brokers take records of a megabyte by default."""
+"""Most bytes of names and offsets in one ledger entry: brokers take records of a megabyte by default."""
 
 DIGITS = 22
-"""Bytes of an offset with what stands around it."""
+"""Bytes of an offset with its punctuation in JSON."""
 
 
 @dataclass
 class Truncation:
-    """`at`: the log was truncated at this offset or before it. `is_located`: no later sync can say more.
-
-    `first`: by group, its first offset that was seen after the truncation. `still`: by group, an offset that an
-    earlier truncation made untrue.
-    """
+    """A truncation of a log, and the group offsets that it made untrue."""
 
     at: int
+    """The log was truncated at this offset or before it."""
     is_located: bool = True
+    """Later syncs cannot tell more about `at`."""
     first: dict[str, int] = field(default_factory=dict)
+    """By group, its first offset that was seen after the truncation."""
     still: dict[str, int] = field(default_factory=dict)
+    """By group, an offset that an earlier truncation made untrue."""
 
     def untrue(self) -> dict[str, int]:
-        """The offset of each group that is untrue as long as the group stays at it."""
+        """Returns the untrue offset of each group. It stays untrue until the group commits another one."""
         return self.still | {group: offset for group, offset in self.first.items() if offset > self.at}
 
     def as_texts(self) -> list[str]:
-        """For the ledger, in parts: any client of the source can make many groups with long names."""
+        """Returns the texts for the ledger, in parts, because any client of the source can make many groups with long
+        names."""
         return [
             orjson.dumps({"at": self.at, "is_located": self.is_located, "first": first, "still": still}).decode()
             for first, still in _in_parts(self.first, self.still)
@@ -53,7 +54,7 @@ class Truncation:
 
     @classmethod
     def parse(cls, texts: Sequence[str]) -> Truncation:
-        """Reads what `as_texts` wrote. Raises ValueError, LookupError, TypeError, AttributeError."""
+        """Returns the truncation in texts of `as_texts`. Raises ValueError, LookupError, TypeError, AttributeError."""
         parts = [orjson.loads(text) for text in texts]
         first, still = (_offsets([part[name] for part in parts]) for name in ("first", "still"))
         return cls(_offset(parts[0]["at"]), bool(parts[0]["is_located"]), first, still)
@@ -73,26 +74,26 @@ def _in_parts(first: Mapping[str, int], still: Mapping[str, int]) -> list[tuple[
 
 
 class LogTails:
-    """The logs of a flow's topics on one of its clusters, by the partition on the source."""
+    """Ends and truncations of the logs of a flow's topics on one of its clusters. Keys are partitions of the source."""
 
     def __init__(self) -> None:
         self.highest: dict[TopicPartition, int] = {}
-        """The highest end of each log that was seen since it was truncated."""
+        """The highest end of each log since its last truncation."""
         self.truncations: dict[TopicPartition, Truncation] = {}
-        """The last truncation of each log that was seen truncated."""
+        """The last observed truncation of each log."""
         self._generations: dict[TopicPartition, int] = {}
         self._topic_generations: dict[str, int] = {}
         self.unsaved = set[TopicPartition]()
-        """Partitions whose truncation the ledger does not have as it is known here."""
+        """Partitions whose truncation the ledger lacks or has in an older form."""
 
     def restore(self, truncations: Mapping[TopicPartition, Truncation], ends: Mapping[TopicPartition, int]) -> None:
-        """Takes over what earlier processes saw: truncations, and where logs ended."""
+        """Takes over truncations and ends of logs that earlier processes saw."""
         self.truncations, self.highest = dict(truncations), dict(ends)
 
     def note_end(self, where: TopicPartition, end: int, reached: int = 0) -> bool:
-        """Takes in a log's end (high watermark). Returns whether the log was truncated since the last time.
+        """Notes a log's end (high watermark). Returns whether the log was truncated since the last call.
 
-        `reached`: an end that the log had before, by syncs that were taken in before this end was read.
+        `reached`: an end that the log had before, by syncs from before this end was read.
         """
         truncated = end < max(reached, self.highest.get(where, 0))
         self.highest[where] = end
@@ -104,13 +105,13 @@ class LogTails:
         return truncated
 
     def note_shrunk(self, where: TopicPartition, end: int) -> bool:
-        """Takes in that another observer saw the log become shorter. Returns whether that is news here."""
+        """Notes that another observer saw the log become shorter. Returns whether this process did not know that."""
         if where in self.highest and self.highest[where] <= end:
             return False
         return self.note_end(where, end, end + 1)
 
     def note_truncation(self, where: TopicPartition, at: int) -> None:
-        """The log was truncated at this offset or before it. Offsets that were committed behind it count as untrue."""
+        """Notes that the log was truncated at `at` or before it. Committed offsets after `at` become untrue."""
         before = self.truncations.get(where)
         if before is None or before.is_located:
             self.truncations[where] = self._next(where, at, is_located=True)
@@ -127,19 +128,19 @@ class LogTails:
         return Truncation(at, is_located, still=before.untrue() if before else {})
 
     def locate(self, where: TopicPartition, at: int) -> None:
-        """A log that was seen to be shorter was truncated at this offset or before it."""
+        """Notes that a log that became shorter was truncated at `at` or before it."""
         before = self.truncations.get(where)
         if before is not None and not before.is_located:
             self.note_truncation(where, at)
 
     def generation(self, where: TopicPartition) -> int:
-        """How often the log was truncated or recreated. What was found in another generation is untrue."""
+        """Returns how often the log was truncated or recreated. Results from another generation are untrue."""
         return self._generations.get(where, 0) + self._topic_generations.get(where.topic, 0)
 
     def is_untrue(self, group: str, where: TopicPartition, committed: int | None) -> bool:
-        """Whether a group's own offset is from before the truncation, and behind it.
+        """Whether a group committed this offset before the truncation, and the offset lies after it.
 
-        An offset that the group committed since differs from the first one that was seen after the truncation.
+        An offset that the group committed later differs from the first one that was seen after the truncation.
         """
         truncation = self.truncations.get(where)
         if truncation is None or committed is None:
@@ -151,10 +152,11 @@ class LogTails:
         return at_first or truncation.still.get(group) == committed
 
     def note_beyond(self, group: str, where: TopicPartition, committed: int) -> None:
-        """A group's offset lies beyond the log's end, which was read after it: the log lost what the group had read.
+        """Notes a group's offset beyond the log's end, which was read after it: the log lost records that the group had
+        read.
 
-        So the offset stays untrue once the log is as long again. It says nothing about other groups: an operator may
-        have set it by hand.
+        So the offset stays untrue once the log is as long again. It tells nothing about other groups, because an
+        operator may have set it by hand.
         """
         truncation = self.truncations.setdefault(where, Truncation(NO_OFFSET_BEHIND))
         if truncation.still.get(group) != committed:
@@ -162,24 +164,25 @@ class LogTails:
             self.unsaved.add(where)
 
     def forget(self, topic: str) -> None:
-        """A topic that was recreated, or is gone."""
+        """Forgets a topic that was recreated or deleted."""
         self._topic_generations[topic] = self._topic_generations.get(topic, 0) + 1
         self.unsaved |= {where for where in self.truncations if where.topic == topic}
         self.highest = {where: end for where, end in self.highest.items() if where.topic != topic}
         self.truncations = {where: one for where, one in self.truncations.items() if where.topic != topic}
 
     def groups(self) -> set[str]:
-        """Groups with an offset in a truncation."""
+        """Returns the groups with an offset in a truncation."""
         kept = self.truncations.values()
         return set[str]().union(*(one.first for one in kept), *(one.still for one in kept))
 
     def forget_first(self, groups: Collection[str]) -> None:
-        """Groups that a listing lacks. One that comes back may be a new one, whose first offset proves nothing."""
+        """Forgets the first offsets of groups that a listing lacks. A group that returns may be a new one, whose first
+        offset proves nothing."""
         for where, truncation in self.truncations.items():
             truncation.first = self._without(where, truncation.first, groups)
 
     def forget_groups(self, groups: Collection[str]) -> None:
-        """Groups that have no offset on this cluster, as it says itself: what they commit next is new."""
+        """Forgets groups that have no offset on this cluster, by its own answer. Their next commit counts."""
         self.forget_first(groups)
         for where, truncation in self.truncations.items():
             truncation.still = self._without(where, truncation.still, groups)
@@ -212,7 +215,7 @@ def _offset(found: Any) -> int:
 
 
 class Missed(NamedTuple):
-    """Upper bound of the records that are missing. `unknown`: others may be."""
+    """Upper bound of the records that a copy lacks. `unknown`: it may lack more."""
 
     records: int
     unknown: bool = False
@@ -225,7 +228,7 @@ NOTHING_MISSED = Missed(0)
 
 
 def _copied_to(pairs: Sequence[Pair], upstream: int) -> int:
-    """Returns the end that the copy had at most when MM2 had read the source to `upstream`."""
+    """Returns the highest end that the copy can have had when MM2 had read the source up to `upstream`."""
     below = [one for one in pairs if one.upstream <= upstream]
     if not below:
         return min(upstream, pairs[0].downstream)
@@ -234,9 +237,9 @@ def _copied_to(pairs: Sequence[Pair], upstream: int) -> int:
 
 @dataclass
 class CutLogs:
-    """The cuts of one flow's logs that no sync has explained yet, and what the copies may lack.
+    """Truncations of one flow's logs that no sync has explained yet, and the records that the copies may lack.
 
-    `_copies`: the syncs that were known of a copy before it lost its tail.
+    `_copies`: the syncs of a copy from before it lost its tail.
     """
 
     _copies: dict[TopicPartition, tuple[Pair, ...]] = field(default_factory=dict)
@@ -245,23 +248,24 @@ class CutLogs:
     _unexplained: set[TopicPartition] = field(default_factory=set)
 
     def note_unexplained(self, partitions: Iterable[TopicPartition]) -> None:
-        """An earlier process saw these logs lose their tails, and MM2 has written no sync since. What was known of them
-        went with that process, so what the next sync tells is unknown."""
+        """Notes logs that lost their tails in an earlier process, before any sync since. That process's knowledge of
+        them is gone, so the loss is unknown."""
         self._unexplained.update(partitions)
 
     def note_copy_cut(self, where: TopicPartition, history: History | None) -> None:
-        """The copy of a partition lost its tail. `history`: as it was before."""
+        """Notes that the copy of a partition lost its tail. `history`: as it was before."""
         if history is not None:
             self._copies[where] = tuple(history.pairs())
 
     def note_source_cut(self, where: TopicPartition, history: History | None, end: int) -> None:
-        """The log on the source ended behind `end` before. `history`: as it was then."""
+        """Notes that the log on the source was cut to `end`. `history`: as it was before."""
         if history is not None:
             lowest, reached = self._sources.get(where, (end, 0))
             self._sources[where] = min(lowest, end), max(reached, history.latest.upstream + 1)
 
     def note_sync(self, sync: SyncSeen, history: History | None) -> None:
-        """MM2 wrote a sync. `history`: without it, None if there is none."""
+        """Notes a sync of MM2, and computes the loss that it shows. `history`: as it was before the sync; None if there
+        is none."""
         where, pair = TopicPartition(sync.topic, sync.partition), Pair(sync.upstream, sync.downstream)
         before = self._copies.pop(where, None)
         if before is None and history is not None and pair.downstream < history.reached and pair != history.latest:
@@ -277,6 +281,6 @@ class CutLogs:
             self._missed[where] = self._missed.get(where, NOTHING_MISSED).with_more(found)
 
     def take(self) -> Mapping[TopicPartition, Missed]:
-        """Returns what was found since the last call."""
+        """Returns the losses that were found since the last call."""
         found, self._missed = self._missed, {}
         return found

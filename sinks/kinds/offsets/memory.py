@@ -1,7 +1,7 @@
-"""What a flow knows of offsets: MM2's syncs and checkpoints, and the answers that were given.
+"""A flow's memory of offsets: MM2's syncs and checkpoints, and the translated offsets.
 
-Syncs come with the stream, and from MM2's own topic when the stream missed some (`mirror_reading`). Each carries its
-offset in that topic. So a sync that comes twice changes nothing, and a gap shows that compaction took some.
+Syncs come with the stream, and from MM2's own topic if the stream missed some (`mirror_reading`). Each has its offset
+in that topic. So a sync that comes twice changes nothing, and a gap shows that compaction removed some.
 """
 
 from __future__ import annotations
@@ -39,31 +39,32 @@ from streaming.mm2.replication_policy import topic_name_fault
 log = logging.getLogger(__name__)
 
 FORGOTTEN_AFTER = 2
-"""Full comparisons that must lack an item, over a minute, until it is forgotten. It can be learned again."""
+"""An item is forgotten when this many full comparisons, over a minute, lack it. It can be learned again."""
 
 MOST_WAITING_RECORDS = 500_000
-"""Most syncs and checkpoints that wait for a flow. What is dropped is read from MM2's topics, which have it all."""
+"""Most syncs and checkpoints that wait for a flow. Dropped ones are read from MM2's topics, which have all."""
 
 MOST_WAITING_BYTES = 200_000_000
-"""Most memory of the driver that they may take: a name in a record of MM2's topics can have 32 KB."""
+"""Most bytes of the driver's memory that they may take: a name in MM2's records can have 32 KB."""
 
 RECORD_BYTES = 200
-"""Size of one sync or checkpoint without its names: a tuple and its numbers."""
+"""Bytes of one sync or checkpoint without its names."""
 
 Batch = tuple[Collection[SyncSeen], Collection[CheckpointSeen]]
-"""What one micro-batch brought."""
+"""The syncs and checkpoints of one micro-batch."""
 
 
 class TakenIn(NamedTuple):
-    """Groups that MM2 wrote a checkpoint for. `restarted`: source partitions that MM2 sends again, or whose target log
-    was truncated."""
+    """`groups`: groups with new checkpoints of MM2. `restarted`: source partitions that MM2 sends again, or whose
+    target log was truncated."""
 
     groups: set[str]
     restarted: set[TopicPartition]
 
 
 class StreamQueue:
-    """What the stream brought and the flow has not taken in. Holds a bounded number, or nothing after an overflow."""
+    """Syncs and checkpoints from the stream that wait for the flow. The queue is bounded. After an overflow it is empty
+    until `begin_again`."""
 
     def __init__(self, most: int, most_bytes: int = MOST_WAITING_BYTES) -> None:
         self._most, self._most_bytes, self._lock = most, most_bytes, Lock()
@@ -72,7 +73,8 @@ class StreamQueue:
         self._count = self._bytes = 0
 
     def put(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """Keeps a batch. If it is too much, the queue drops all that waits: only MM2's topics have it in order then."""
+        """Queues a batch. If it does not fit, drops everything that waits, because then only MM2's topics have it in
+        order."""
         size = bytes_of(syncs, checkpoints)
         with self._lock:
             self._count, self._bytes = self._count + len(syncs) + len(checkpoints), self._bytes + size
@@ -82,13 +84,13 @@ class StreamQueue:
                 self._batches.append((syncs, checkpoints))
 
     def overflow(self) -> None:
-        """MM2's topics could not be read in place of what the queue dropped."""
+        """Notes that there is a gap, because MM2's topics could not be read in place of dropped records."""
         with self._lock:
             self._batches = None
 
     def begin_again(self) -> bool:
-        """Keeps what comes from now on, if the queue dropped something. Returns whether it did: then MM2's topics are
-        read in its place."""
+        """Queues again from now on after an overflow. Returns whether there was one: then the caller reads MM2's
+        topics."""
         with self._lock:
             if self._batches is not None:
                 return False
@@ -96,7 +98,7 @@ class StreamQueue:
             return True
 
     def take(self) -> list[Batch] | None:
-        """Returns what waits. None: the queue dropped something, so there is a gap behind what is known."""
+        """Returns the waiting batches. None: the queue overflowed, so there is a gap after the known records."""
         with self._lock:
             taken = self._batches
             if taken is not None:
@@ -105,7 +107,7 @@ class StreamQueue:
 
 
 def bytes_of(syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> int:
-    """Roughly the memory that they take. Names that a batch shares count once."""
+    """Returns roughly the bytes of memory that they take. A name that a batch shares counts once."""
     names = {id(sync.topic): getsizeof(sync.topic) for sync in syncs}
     for seen in checkpoints:
         names[id(seen.topic)], names[id(seen.group)] = getsizeof(seen.topic), getsizeof(seen.group)
@@ -113,7 +115,7 @@ def bytes_of(syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen
 
 
 class OffsetMemory:
-    """What one flow knows of offsets. `queue` may be used from any thread, everything else from one."""
+    """The memory of offsets of one flow. `queue` may be used from any thread, everything else from one."""
 
     def __init__(self, most_waiting: int = MOST_WAITING_RECORDS) -> None:
         self.histories = Histories(
@@ -125,10 +127,10 @@ class OffsetMemory:
         # The last answer given, by partition on the source.
         self.answers: dict[GroupPartition, Answer] = {}
         self.takeover_ends: Mapping[TopicPartition, int] = {}
-        """Where copies ended when their clients could move to the target, by partition there."""
+        """Ends of copies when their clients could move to the target, by partition on the target."""
         self._in_batches = False
         self.refused: Counter[str] = Counter()
-        """How many syncs and checkpoints were refused because they cannot be true."""
+        """Number of syncs and checkpoints that were refused because they cannot be true, by reason."""
         self._beyond: dict[GroupPartition, Pair] = {}
         self._ids: dict[str, TopicIds] = {}
         self._remote: dict[str, str] = {}
@@ -141,18 +143,21 @@ class OffsetMemory:
         self._stored = StoredMemory()
 
     def note_drained(self, ledger: Ledger) -> None:
-        """Takes in where copies ended when they were drained. In batches, their clients may have moved since."""
+        """Reads from the ledger the ends of drained copies. With batches, clients of these copies may have moved
+        already."""
         self.takeover_ends = takeover_ends(divergences(ledger))
         self._in_batches = bool(self.takeover_ends and ledger.failover().topics)
 
     def is_own(self, copy: TopicPartition, committed: int | None) -> bool:
-        """Whether a group's offset on a copy is its own, because the copy was drained in a batch."""
+        """Whether a group may have committed this offset on the copy itself, because the copy was drained in a
+        batch."""
         return committed is not None and self._in_batches and copy in self.takeover_ends
 
     def take_in_queued(self) -> TakenIn | None:
-        """Takes in what was queued. Returns what was taken in since the last call.
+        """Takes in the queued records. Returns what was taken in since the last call.
 
-        None: the queue overflowed. `MirrorReading` reads MM2's topics, and until then nothing that is known counts.
+        None: the queue overflowed. `MirrorReading` then reads MM2's topics, and until that is done no known offset
+        counts.
         """
         if (heard := self.queue.take()) is None:
             return None
@@ -163,7 +168,7 @@ class OffsetMemory:
         return taken_in
 
     def begin(self, ledger: Ledger, topics: MirrorTopics | None) -> None:
-        """Loads what the ledger has, once. Raises ClusterUnreachable, RightsMissing."""
+        """Loads the ledger's content, once. Raises ClusterUnreachable, RightsMissing."""
         if not self._is_loaded:
             self._ids = self._stored.load(ledger, self.histories, topics.syncs if topics else "")
             load_truncations(ledger, self.source_logs, self.target_logs)
@@ -175,7 +180,7 @@ class OffsetMemory:
             self.checkpoints.count_again()
 
     def begun(self) -> None:
-        """All that MM2's topics had was taken in."""
+        """Notes that MM2's topics were read to their end."""
         self.settle_checkpoints()
         ends_before = any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values())
         if self.checkpoints.recreated or ends_before:
@@ -184,12 +189,13 @@ class OffsetMemory:
             self._ids = {topic: replace(ids, checkpoints_since=NOWHERE) for topic, ids in self._ids.items()}
 
     def note_syncs_topic(self, cluster: Reader, name: str) -> None:
-        """Starts anew if the topic was recreated since it was read. Raises ClusterUnreachable, RightsMissing."""
+        """Starts again from an empty memory if the offset-syncs topic was recreated. Raises ClusterUnreachable,
+        RightsMissing."""
         if is_recreated(self._ids, cluster, name):
             self.count_syncs_again(name)
 
     def settle_checkpoints(self) -> None:
-        """All that the checkpoints topic has was taken in. Checkpoints of doubtful topics count from now on."""
+        """Notes that the checkpoints topic was read to its end. Later checkpoints of doubtful topics count."""
         if self.checkpoints.doubtful:
             since = self.checkpoints.settle()
             for topic, ids in self._ids.items():
@@ -209,7 +215,7 @@ class OffsetMemory:
         self._taken_in.groups.update(self.checkpoints.take(checkpoints))
 
     def count_syncs_again(self, name: str) -> None:
-        """The offset-syncs topic was recreated: its offsets begin again."""
+        """Counts offsets of the recreated offset-syncs topic from 0."""
         log.warning("%s was recreated: Lockstep reads its offset-syncs from the start", name)
         self.histories.forget_positions()
         self._stored.forget_positions()
@@ -234,8 +240,8 @@ class OffsetMemory:
                 self.source_logs.locate(where, sync.upstream)
 
     def note_target_end(self, where: TopicPartition, remote: TopicPartition, end: int) -> None:
-        """Takes in the end of a log on the target. If it lost its tail, all that is known of it is dropped. `where`:
-        the partition on the source."""
+        """Takes in the end of a log on the target. If the log lost its tail, drops everything known of it. `where`: the
+        partition on the source."""
         highest = self.target_logs.highest.get(where, 0)
         if not self.target_logs.note_end(where, end, self.histories.reached(where)):
             return
@@ -247,20 +253,23 @@ class OffsetMemory:
         self._forget_truncated(where)
 
     def generation(self, where: TopicPartition) -> int:
-        """How often the partition's log was truncated or recreated, on either side."""
+        """Returns how often the partition's log was truncated or recreated, on either side."""
         return self.source_logs.generation(where) + self.target_logs.generation(where)
 
     def lost_tail(self, where: TopicPartition) -> bool:
-        """Whether the log on the source lost its tail, and MM2 has sent no sync of what was written there since. Until
-        then the target has records that the source lacks, and its end says nothing of a group that read the source."""
+        """Whether the log on the source lost its tail, and MM2 has sent no sync of later records.
+
+        Until then the target has records that the source lacks, so its end tells nothing about a group that read the
+        source.
+        """
         truncation, history = self.source_logs.truncations.get(where), self.histories.of(where)
         if truncation is None or truncation.at == NO_OFFSET_BEHIND:
             return False
         return history is None or history.latest.upstream <= truncation.at
 
     def note_source_end(self, where: TopicPartition, end: int) -> None:
-        """Takes in the end of a log on the source. MM2 was never farther before any known restart. Refuses a sync
-        behind the end: another client forged it, or the log lost its tail."""
+        """Takes in the end of a log on the source. Limits restarts to it, because MM2 was never beyond it. Refuses
+        syncs beyond it: another client forged them, or the log lost its tail."""
         if self.source_logs.note_end(where, end):
             self._note_source_cut(where, end)
         history = self.histories.of(where)
@@ -274,7 +283,7 @@ class OffsetMemory:
             self._stored.note(where)
 
     def note_source_shrunk(self, ledger: Ledger, listed: Mapping[str, int], ends: Mapping[TopicPartition, int]) -> None:
-        """Notes in the ledger which logs on the source became shorter since another reader saw their ends.
+        """Notes in the ledger which logs on the source became shorter than another reader saw them.
 
         `listed`: partitions by topic of the source. Raises ClusterUnreachable.
         """
@@ -284,11 +293,11 @@ class OffsetMemory:
         self.save_truncations(ledger, listed)
 
     def _note_source_cut(self, where: TopicPartition, end: int) -> None:
-        log.warning("%s lost its tail on the source: groups that were behind %s are not moved", where, end)
+        log.warning("%s lost its tail on the source: Lockstep moves no group that was beyond %s", where, end)
         self.cut_logs.note_source_cut(where, self.histories.of(where), end)
 
     def drop_untrue(self, group: str, where: TopicPartition) -> None:
-        """Forgets a group's last answer if newer syncs contradict it: then the target's log was truncated."""
+        """Forgets a group's last answer if newer syncs contradict it, because the target's log was truncated."""
         answer, history = self.answers.get((group, where)), self.histories.of(where)
         if answer is None or history is None:
             return
@@ -298,8 +307,8 @@ class OffsetMemory:
             self._forget_truncated(where)
 
     def checkpoint(self, group: str, where: TopicPartition, remote: TopicPartition) -> Pair | None:
-        """MM2's checkpoint of a group. None if no sync of the partition is known: MM2 had one, so the checkpoint is
-        old.
+        """Returns MM2's checkpoint of a group. None if no sync of the partition is known: MM2 had one, so the
+        checkpoint is old.
 
         Refuses a checkpoint that lies beyond what the syncs allow.
         """
@@ -310,7 +319,7 @@ class OffsetMemory:
         if self._beyond.get(key) != found:
             self._beyond[key] = found
             self.refused["checkpoint"] += 1
-            said = "%s: Lockstep did not use MM2's checkpoint of %s (%d -> %d): the offset-syncs do not allow it"
+            said = "%s: Lockstep did not use MM2's checkpoint of %s (%d -> %d): the offset-syncs contradict it"
             log.warning(said, group, remote, *found)
         return None
 
@@ -320,7 +329,7 @@ class OffsetMemory:
         self._doubt_checkpoints(where.topic)
 
     def _doubt_checkpoints(self, topic: str) -> None:
-        """Checkpoints of the topic that MM2 has written so far no longer count, even after a restart of the job."""
+        """Ignores the checkpoints of the topic that MM2 has written so far, even after a restart of the job."""
         if (remote := self._remote.get(topic)) is None:
             self._doubted.add(topic)
             return
@@ -381,15 +390,18 @@ class OffsetMemory:
         self.answers = {key: answer for key, answer in self.answers.items() if key[1].topic != topic}
 
     def topics(self) -> frozenset[str]:
-        """Topics that something is known of, by their names on the source."""
+        """Returns the topics in memory, by their names on the source."""
         return self.histories.topics() | self._remote.keys()
 
     def forget_unlisted(
         self, listed: Mapping[str, int], now: float, absent: Callable[[Collection[str]], Collection[str]]
     ) -> None:
-        """At each full comparison: forgets topics and partitions that the source lacked for long enough, because
-        metadata may lag. `listed`: partitions by topic of the source. `now` in monotonic seconds. `absent`: returns
-        the topics that a broker says are gone; others may only be hidden from this principal."""
+        """Forgets topics and partitions that the source lacked for long enough, at each full comparison. Metadata may
+        lag.
+
+        `listed`: partitions by topic of the source. `now`: in monotonic seconds. `absent`: returns the topics that a
+        broker says are gone; others may only be hidden from this principal.
+        """
         unlisted: list[str | TopicPartition] = [*(self.topics() - listed.keys()), *self.histories.beyond(listed)]
         self._unlisted.observe(unlisted, len(listed), now)
         lasting = self._unlisted.lasting()
@@ -414,7 +426,7 @@ class OffsetMemory:
             self._remote.pop(one, None)
 
     def save(self, ledger: Ledger, listed: Mapping[str, int]) -> None:
-        """Writes to the ledger what changed, for partitions that the source has. Raises ClusterUnreachable.
+        """Writes changes to the ledger, for partitions that the source has. Raises ClusterUnreachable.
 
         `listed`: partitions by topic of the source.
         """
@@ -424,22 +436,25 @@ class OffsetMemory:
         self._stored.save(ledger, self.histories, self._ids, listed, self._topics)
 
     def save_truncations(self, ledger: Ledger, listed: Mapping[str, int]) -> None:
-        """Saves only if a truncation was seen or a sync refused: a command that starts now must know of it."""
+        """Writes to the ledger only if a truncation was seen or a sync refused, because a command that starts now must
+        know."""
         if self.source_logs.unsaved or self.target_logs.unsaved or self._stored.lost_evidence:
             self.save(ledger, listed)
 
 
 class KnownCheckpoints:
-    """MM2's newest checkpoint of each group and partition of a flow, without those from before a recreation or
-    truncation. MM2 leaves checkpoints of deleted topics in its topic, and nothing there tells them apart."""
+    """MM2's newest checkpoint of each group and partition, without checkpoints from before a recreation or truncation.
+
+    MM2's topic keeps checkpoints of deleted topics, and nothing in it tells them apart.
+    """
 
     def __init__(self) -> None:
         self.newest: dict[GroupPartition, Pair] = {}
-        """By partition on the target."""
+        """The newest checkpoints, by group and partition on the target."""
         self.read_to = NOWHERE
-        """The highest offset in the checkpoints topic that was seen."""
+        """The highest offset that was seen in the checkpoints topic."""
         self.recreated = False
-        """Whether the topic was recreated since `OffsetMemory` last adjusted the offsets it keeps of it."""
+        """Whether the topic was recreated since `OffsetMemory` last adjusted its offsets in that topic."""
         self._positions: dict[GroupPartition, int] = {}
         self._since: dict[str, int] = {}
         self.doubtful: set[str] = set()
@@ -447,8 +462,8 @@ class KnownCheckpoints:
         self._unlisted = Absence[GroupPartition](FORGOTTEN_AFTER)
 
     def take(self, checkpoints: Iterable[CheckpointSeen]) -> set[str]:
-        """Takes checkpoints in, in the order of their topic. Returns their groups. Impossible topic names are left
-        out."""
+        """Takes in checkpoints, in the order of their topic. Returns their groups. Leaves out impossible topic
+        names."""
         groups: set[str] = set()
         for seen in checkpoints:
             self.read_to = max(self.read_to, seen.position)
@@ -461,8 +476,8 @@ class KnownCheckpoints:
         return groups
 
     def catching_up(self, topics: MirrorTopics) -> Iterator[None]:
-        """Takes in what the topic has beyond what is known, a piece at a time. A topic that ends earlier was recreated.
-        Raises ClusterUnreachable, RightsMissing."""
+        """Takes in the new records of the topic, a piece at a time. A topic that ends earlier than before was
+        recreated. Raises ClusterUnreachable, RightsMissing."""
         known = self.read_to
         for chunk in topics.checkpoints_on.read_log_in_chunks(topics.checkpoints, known + 1):
             if chunk.whole and known != NOWHERE:
@@ -474,25 +489,25 @@ class KnownCheckpoints:
                 yield
 
     def count_again(self) -> None:
-        """The topic was recreated and counts from 0."""
+        """Counts offsets of the recreated topic from 0."""
         self.newest, self._positions, self._since, self.read_to = {}, {}, {}, NOWHERE
         self._unlisted = Absence(FORGOTTEN_AFTER)
         self.recreated = True
 
     def believe_since(self, topic: str, position: int) -> None:
-        """Drops checkpoints of a remote topic up to this offset of the checkpoints topic."""
+        """Drops checkpoints of a remote topic up to the offset `position` of the checkpoints topic."""
         since = self._since[topic] = max(position, self._since.get(topic, NOWHERE))
         of_topic = (key for key in self.newest if key[1].topic == topic)
         self._drop({key for key in of_topic if self._positions.get(key, since) <= since})
 
     def doubt(self, topic: str) -> None:
-        """A remote topic was recreated or truncated: its checkpoints do not count until `settle`."""
+        """Ignores the checkpoints of a remote topic that was recreated or truncated, until `settle`."""
         self.believe_since(topic, self.read_to)
         self.doubtful.add(topic)
 
     def settle(self) -> dict[str, int]:
-        """Lets doubtful topics count again, from now on. All that the checkpoints topic has was taken in, and may be
-        about the former topic. Returns the offset from which checkpoints count, by remote topic."""
+        """Lets doubtful topics count again. The checkpoints topic was read to its end; its records so far may be about
+        the former topic. Returns the offset from which checkpoints count, by remote topic."""
         settled = dict.fromkeys(self.doubtful, self.read_to)
         for topic, position in settled.items():
             self.believe_since(topic, position)
@@ -503,9 +518,11 @@ class KnownCheckpoints:
         self._drop({key for key in self.newest if key[0] in groups})
 
     def forget_unlisted(self, listed: Listed, groups: Collection[str], now: float) -> None:
-        """At each full comparison: forgets partitions that were not replicated, and groups that the source lacked, for
-        long enough. A record in MM2's topic can name any. `groups`: the source's, empty if unknown. `now` in monotonic
-        seconds."""
+        """Forgets partitions that were not replicated and groups that the source lacked, for long enough, at each full
+        comparison. A record in MM2's topic can name any.
+
+        `groups`: the source's groups; empty if unknown. `now`: in monotonic seconds.
+        """
         copies = {remote: listed.target[remote] for remote in replicated_topics(listed).values()}
         unlisted = [key for key in self.newest if (groups and key[0] not in groups) or _lacks(copies, key[1])]
         self._unlisted.observe(unlisted, min(len(listed.source), len(listed.target)), now)

@@ -1,9 +1,9 @@
 """Reads MM2's topics into a flow's memory: at the start, at each full comparison, and after the stream's queue
 overflowed.
 
-At the start it reads what came after the ledger was last written. Each topic can have millions of records, because
-brokers do not compact the newest segment. So a job reads a piece at a time, and other kinds do not wait. Nothing that
-is known counts before a reading is at its end: a later sync may end a history.
+At the start it reads the records since the ledger was last written. Each topic can have millions of records, because
+brokers do not compact the newest segment. So a job reads a piece at a time, and other kinds do not wait. No known
+offset counts before a reading is at its end: a later sync may end a history.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from sinks.ledger.ledger import Ledger
 
 
 class MirrorReading:
-    """Readings into one flow's memory. They raise ClusterUnreachable, RightsMissing. After a failure the next reading
-    goes on from where it was."""
+    """Reads into one flow's memory. Methods raise ClusterUnreachable, RightsMissing. After a failure the next call
+    continues where the last one stopped."""
 
     def __init__(self, memory: OffsetMemory, topics: MirrorTopics | None, seconds: float = float("inf")) -> None:
-        """`topics`: None where the copier writes none. Then the ledger alone is read. `seconds`: how long `read_on` may
-        read in one pass."""
+        """`topics`: None if the copier writes none. Then only the ledger is read. `seconds`: longest time that
+        `read_on` reads in one pass."""
         self._memory, self._topics, self._seconds = memory, topics, seconds
         self._loaded = self._owes_rest = False
         self._under_way: Iterator[ReadSoFar] | None = None
         self._read = ReadSoFar("offset-syncs", 0)
 
     def load(self, ledger: Ledger) -> None:
-        """Reads what the ledger has, and what MM2 wrote since then."""
+        """Reads the ledger, and MM2's records since the ledger was written."""
         deque(self._loading(ledger), maxlen=0)
 
     def _loading(self, ledger: Ledger) -> Iterator[ReadSoFar]:
@@ -44,7 +44,7 @@ class MirrorReading:
         self._memory.begun()
 
     def catch_up(self) -> None:
-        """Reads what the topics have beyond what is known, and notices a recreated offset-syncs topic."""
+        """Reads the new records of the topics, and notices a recreated offset-syncs topic."""
         deque(self._catching_up(), maxlen=0)
 
     def _catching_up(self) -> Iterator[ReadSoFar]:
@@ -75,9 +75,10 @@ class MirrorReading:
                 yield ReadSoFar("checkpoints", chunk.records[-1].position + 1)
 
     def read_on(self, ledger: Ledger, to_the_end: bool) -> bool:
-        """Reads on for the time of one pass. Returns whether that was all. The next call goes on, also after an error.
+        """Reads for the time of one pass. Returns whether the reading is complete. The next call continues, also after
+        an error.
 
-        `to_the_end`: reads also what the stream may have missed.
+        `to_the_end`: also read records that the stream may have missed.
         """
         self._owes_rest |= to_the_end
         under_way, self._under_way = self._under_way or self._all(ledger), None
@@ -107,24 +108,24 @@ class MirrorReading:
 
     @property
     def breaks_off(self) -> bool:
-        """Whether a reading of what the stream missed is unfinished. What the stream brought since lies behind a
+        """Whether a reading of records that the stream missed is unfinished. The stream's later records come after a
         gap."""
         return self._owes_rest
 
     @property
     def reason(self) -> str | None:
-        """Why no offset may be written now; None: no reading is under way."""
+        """Returns why no offset may be written now; None: no reading is under way."""
         if self._under_way is None:
             return None
         return f"MM2's {self._read.what} are being read, {self._read.offsets:,} so far: no offset is written before"
 
     def close(self) -> None:
-        """Closes the consumer of a reading that did not come to its end."""
+        """Closes the consumer of an unfinished reading."""
         self._under_way = None
 
 
 def read_memory(ledger: Ledger, topics: MirrorTopics | None) -> OffsetMemory:
-    """Returns all that is known now, for a command. Raises ClusterUnreachable, RightsMissing."""
+    """Returns the memory from the ledger and MM2's topics, for a command. Raises ClusterUnreachable, RightsMissing."""
     memory = OffsetMemory()
     MirrorReading(memory, topics).load(ledger)
     memory.note_drained(ledger)

@@ -1,4 +1,4 @@
-"""Decodes records of MM2's own topics that are read beside the stream."""
+"""Decodes records of MM2's own topics that are not read with the stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
 
 
 def sync_of(record: Placed) -> SyncSeen | None:
-    """The offset-sync of a record; None: it is not one."""
+    """Returns the offset-sync in a record; None if it is none."""
     try:
         sync = decode_offset_sync(record.key, record.value)
     except MalformedRecord:
@@ -24,7 +24,7 @@ def sync_of(record: Placed) -> SyncSeen | None:
 
 
 def checkpoints_of(records: Iterable[Placed]) -> Iterator[CheckpointSeen]:
-    """The checkpoints among records, in their order."""
+    """Yields the checkpoints among records, in their order."""
     for position, key, value in records:
         try:
             found = decode_checkpoint(key, value)
@@ -37,7 +37,7 @@ def checkpoints_of(records: Iterable[Placed]) -> Iterator[CheckpointSeen]:
 
 
 class ReadSoFar(NamedTuple):
-    """Which of MM2's topics is being read, and how many of its offsets were."""
+    """The topic of MM2 that is being read, and the number of its offsets read so far."""
 
     what: str
     offsets: int
@@ -54,7 +54,7 @@ class MirrorTopics:
 
 
 def mirror_topics(settings: FlowSettings, source: Reader, target: Reader) -> MirrorTopics | None:
-    """MM2's topics of a flow between two clusters; None: the copier writes none."""
+    """Returns MM2's topics of a flow between two clusters; None if the copier writes none."""
     if not settings.told_in:
         return None
     internal = settings.internal

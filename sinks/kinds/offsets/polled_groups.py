@@ -1,6 +1,6 @@
-"""The groups that a flow follows on the cluster they come from: which committed, and which a pass compares.
+"""Follows the groups of the cluster that they come from: which committed, and which a pass compares.
 
-A poll asks only for groups that may have committed, by the ends of the commits' topic (`CommitEnds`).
+A poll asks only for groups that may have committed, by the ends of `__consumer_offsets` (`CommitEnds`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PolledGroups:
         clock: Callable[[], float],
         requested: Collection[str] | None = None,
     ) -> None:
-        """`requested`: follow only these; None: all that the filter lets through."""
+        """`requested`: follow only these groups; None: all that the filter selects."""
         self._settings, self._groups, self._watch = settings, groups, watch
         self._clock, self._asked = clock, requested
         self._polls, self._listings = PollPace(), PollPace()
@@ -55,10 +55,10 @@ class PolledGroups:
         """Warnings about names in the list of groups that matched no group at the last listing."""
 
     def poll(self, now: float, everything: bool, partitions: int = 0) -> GroupChanges:
-        """Returns which groups moved since the last poll, as cheaply as possible.
+        """Returns the groups that committed since the last poll, with as few requests as possible.
 
-        `partitions`: of the commits' topic there, 0 if unknown.
-        Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable.
+        `partitions`: number of partitions of `__consumer_offsets`, 0 if unknown. Raises ClusterUnreachable,
+        RightsMissing, CoordinatorUnavailable.
         """
         if not (everything or now >= self._polls.due):
             return GroupChanges()
@@ -81,11 +81,11 @@ class PolledGroups:
 
     @property
     def due(self) -> float:
-        """When `poll` has something to do without any other reason, in monotonic seconds."""
+        """Returns when `poll` has work on its own, in monotonic seconds."""
         return self._polls.due
 
     def _list(self, now: float) -> frozenset[str]:
-        """Lists the groups. Returns groups that are gone or no longer chosen."""
+        """Lists the groups. Returns groups that are gone or no longer selected."""
         start, names = self._clock(), self._groups.names()
         groups = frozenset(
             chosen_groups(self._settings, names if self._asked is None else names.intersection(self._asked))
@@ -108,26 +108,28 @@ POLL_SHARE, POLL_LEAST = 0.1, 0.5
 """Share of the time that polls may take, and least seconds between two polls."""
 
 LAST_POLLS, POLL_LONGEST = 3, 5.0
-"""A poll takes as long as the shortest of so many, so that a delayed one changes nothing; and most seconds between two
-polls."""
+"""Number of last polls, the shortest one counting as a poll's duration, so that a delayed one changes nothing; and most
+seconds between two polls."""
 
 STORM, STORM_LEAST = 0.1, 200
-"""Share and number of a poll's groups that committed, from which on the next poll comes at once: others commit too."""
+"""Share and number of a poll's groups that committed from which on the next poll starts at once, because others commit
+too."""
 
 POLLED_AT_ONCE, POLLED_IN_TURN = 10_000, 2000
-"""Most groups in one poll: of groups that may have committed, and when that is unknown and all take turns."""
+"""Most groups in one poll: of groups that may have committed; and if that is unknown, of all groups in turns."""
 
 
 class PollPace:
-    """When to do again something that may take a share of the time."""
+    """Decides when to repeat work that may take a fixed share of the time."""
 
     def __init__(self) -> None:
         self.due = float("-inf")
-        """In monotonic seconds."""
+        """When the work is due, in monotonic seconds."""
         self._took: deque[float] = deque(maxlen=LAST_POLLS)
 
     def took(self, now: float, seconds: float, groups: int = 0, committed: int = 0) -> None:
-        """Notes that it began at `now` and took so long. `committed`: how many of the polled `groups` had committed."""
+        """Notes that the work began at `now` and took `seconds`. `committed`: how many of the polled `groups` had
+        committed."""
         self._took.append(seconds)
         self.due = now + min(max(POLL_LEAST, min(self._took) / POLL_SHARE), POLL_LONGEST)
         if committed >= max(STORM_LEAST, STORM * groups):
@@ -135,27 +137,27 @@ class PollPace:
 
 
 def chosen_groups(settings: FlowSettings, names: Iterable[str]) -> list[str]:
-    """Groups that the filter lets through, sorted. The group without a name is never followed: brokers take its commits
-    for old consumers, but no Admin client can ask or commit for it."""
+    """Returns the groups that the filter selects, sorted. Leaves out the group without a name: brokers accept its
+    commits for old consumers, but no Admin client can read or commit its offsets."""
     return sorted(group for group in names if group and settings.group_filter.should_replicate_group(group))
 
 
 COMMITS_TOPIC: Final = "__consumer_offsets"
 
 DOUBTED = 600.0
-"""Seconds for which all groups are polled after a commit that moved no end. Each such commit starts them again."""
+"""Seconds for which all groups are polled after a commit that moved no end. Each such commit restarts them."""
 
 
 class CommitEnds:
-    """Which groups may have committed, by the ends of `__consumer_offsets` as of the last two looks: one request,
-    however many groups there are.
+    """Tells which groups may have committed, from the ends of `__consumer_offsets` at the last two looks: one request
+    for any number of groups.
 
     Every change of a group's offsets is a record in the group's partition of that topic: a commit, a deletion, an
     expiry, the end of a transaction. Reading the ends needs DESCRIBE on the topic. Without that right every group is
     polled.
 
-    A cluster may keep commits in another way than Kafka does. That shows when a group has new offsets while the end of
-    its partition has not moved since the group's last poll. Then every group is polled for some minutes.
+    A cluster may keep commits in another way than Kafka does. That shows when a group has new offsets although the end
+    of its partition has not moved since the group's last poll. Then every group is polled for some minutes.
     """
 
     def __init__(self, groups: GroupReader) -> None:
@@ -173,8 +175,8 @@ class CommitEnds:
         """Returns the partitions that moved since the last look, or in the look before. None: unknown.
 
         Each is returned twice, because an end may be seen a moment before its coordinator shows the commit. The first
-        look returns all. `partitions`: how many the topic has, 0 if unknown. If the number changes, the ends say
-        nothing: each broker counts the partitions of its own start (`GroupCoordinatorService.startup`). `now` in
+        look returns all. `partitions`: number of partitions of the topic, 0 if unknown. If the number changes, the ends
+        tell nothing: each broker uses the number from its own start (`GroupCoordinatorService.startup`). `now`: in
         monotonic seconds. Raises ClusterUnreachable.
         """
         # Coordinators spread groups over the number of partitions that was seen first, as far as Lockstep can know.
@@ -197,10 +199,11 @@ class CommitEnds:
         return [group for group in groups if self._partition_of(group) in moved]
 
     def note_polled(self, asked: Collection[str], committed: Collection[str]) -> None:
-        """Notes groups that were polled after the ends were seen. `committed`: groups with new offsets.
+        """Notes groups that were polled after the ends were seen. `asked`: all polled groups. `committed`: groups with
+        new offsets.
 
-        A group with new offsets whose partition has not moved has committed a moment ago. By the next look the end
-        must have moved. A group's last poll counts from the ends before it, because a coordinator may lag behind them.
+        A group with new offsets whose partition has not moved has just committed. By the next look the end must have
+        moved. A group's last poll counts from the ends before it, because a coordinator may lag behind them.
         """
         for group in asked if self._ends else ():
             number = self._partition_of(group)
@@ -241,8 +244,9 @@ class CommitEnds:
 
 
 def commit_partition(group: str, partitions: int) -> int:
-    """The partition of `__consumer_offsets`, of so many, that has a group's commits: Kafka's
-    `GroupCoordinatorService.partitionFor`, which is `Utils.abs(group.hashCode()) % partitions`.
+    """Returns the partition of `__consumer_offsets` (with `partitions` partitions) that has a group's commits.
+
+    Source: Kafka's `GroupCoordinatorService.partitionFor`, which is `Utils.abs(group.hashCode()) % partitions`.
     """
     hashed = 0
     for (unit,) in struct.iter_unpack(">H", group.encode("utf-16-be", "surrogatepass")):
@@ -255,11 +259,12 @@ def commit_partition(group: str, partitions: int) -> int:
 
 
 SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS, OTHERS_WHILE_BEHIND = 4.0, 1000, 500, 50
-"""How many groups a pass compares. The groups that waited longest come first; the rest wait for the next pass.
+"""Limits of the groups that a pass compares. The groups that waited longest come first; the rest wait for the next
+pass.
 
-Groups that have just committed: as many as took so many seconds lately, and never fewer than the second number. A pass
-has a fixed price, above all two listings of all groups, which is as much as hundreds of groups cost. Other groups: the
-third number, or the fourth while more have just committed than the pass takes. They are few, so that a commit never
+Groups that have just committed: as many as recently took the first number of seconds, and at least the second number. A
+pass has a fixed cost, above all two listings of all groups, which equals the cost of hundreds of groups. Other groups:
+the third number, or the fourth while more have just committed than the pass takes. They are few, so that a commit never
 waits for a long pass.
 """
 
@@ -267,10 +272,10 @@ JUST_COMMITTED = 0.0
 """The due time of a group that has just committed: before all others."""
 
 SEARCH = 0.75
-"""Seconds until a group is compared again while its records are searched for. One search takes that long."""
+"""Seconds until a group is compared again while a search for its records runs. One search takes that long."""
 
 REST, LONGEST_REST = 2.0, 60.0
-"""Seconds until a group is compared again whose offset is not exact, or not written: the first and the longest wait."""
+"""First and longest wait, in seconds, until a group is compared again whose offset is not exact or not written."""
 
 
 class GroupSchedule:
@@ -281,26 +286,26 @@ class GroupSchedule:
         self._tries: dict[str, int] = {}
         self._most = LEAST_IN_A_PASS
         self.behind = False
-        """Whether more groups had committed than the last turn took."""
+        """Whether more groups had committed than the last turn compared."""
 
     def took(self, groups: int, seconds: float) -> None:
-        """Notes how long a comparison of so many groups took, its writes included."""
+        """Notes the seconds that a comparison of `groups` groups took, its writes included."""
         if groups >= LEAST_IN_A_PASS or seconds > SECONDS_IN_A_PASS:
             self._most = max(LEAST_IN_A_PASS, int(groups * SECONDS_IN_A_PASS / max(seconds, 1e-3)))
 
     def compare_all(self, groups: Collection[str], now: float) -> None:
-        """Makes all of these due now. Groups that already wait keep their places."""
+        """Makes all these groups due now. Groups that already wait keep their places."""
         for group in groups:
             self._due.setdefault(group, now)
 
     def checkpointed(self, groups: Collection[str], now: float) -> None:
-        """MM2 wrote a checkpoint of these groups. A group that has just committed stays before all others, because MM2
-        writes a checkpoint for the same commit."""
+        """Notes that MM2 wrote a checkpoint of these groups. A group that has just committed stays before all others,
+        because MM2 writes a checkpoint for the same commit."""
         self._due |= {group: min(now, self._due.get(group, now)) for group in groups}
         self._begin_anew(groups)
 
     def committed(self, groups: Collection[str]) -> None:
-        """These groups have just committed. Groups that committed earlier stay before them."""
+        """Notes that these groups have just committed. Groups that committed earlier stay before them."""
         for group in sorted(groups):
             if self._due.get(group) != JUST_COMMITTED:
                 self._due.pop(group, None)
@@ -317,7 +322,7 @@ class GroupSchedule:
             self._tries.pop(group, None)
 
     def next_at(self) -> float:
-        """When the next group is due; NEVER_AT if none is."""
+        """Returns when the next group is due; NEVER_AT if none is."""
         return min(self._due.values(), default=NEVER_AT)
 
     def turn(self, now: float, *, everyone: bool = False) -> list[str]:
@@ -331,7 +336,7 @@ class GroupSchedule:
         return committed[: self._most] + others[: OTHERS_WHILE_BEHIND if self.behind else OTHERS_IN_A_PASS]
 
     def compared(self, group: str, rows: Sequence[GroupOffset], now: float) -> None:
-        """Says when a group that was just compared is compared again."""
+        """Schedules the next comparison of a group that was just compared."""
         self._due.pop(group, None)
         if any(row.sought for row in rows):
             self._due[group] = now + SEARCH

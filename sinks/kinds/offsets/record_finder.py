@@ -1,19 +1,22 @@
-"""Finding records again in the other cluster: many questions at once, in few passes over both logs.
+"""Finds records again in the other cluster: many questions at once, in few passes over both logs. "Here" is the cluster
+that a group comes from, "there" the other one.
 
-1. Here: the record that a consumer gets at the offset asked. If none is left, the group is at the end, and there is
-   nothing to find. If it lies at or behind `until`, the group has read all that lies before `high` there.
-   Retention or DeleteRecords may have taken records behind the offset that the group has not read. The other log may
-   still have them, before the copy of the record found here. Then there is no answer.
-2. There: where to begin. A narrow bracket is searched from its start, a wide one from the first record with the wanted
-   timestamp. A topic that sets its own timestamps (`LogAppendTime`) is searched from the start of the bracket.
-3. There: the first record like it, among a bounded number.
-4. There, compaction or retention may have taken the copy, so that a later twin was found. It did not if each offset
-   from `low` to the match was seen. Else the match counts only if no twin follows here before `until`.
-5. Here, the offsets between the group's own and the record may be markers of transactions, or compaction took them.
-   They were markers if the record before the answer there is the copy of a record before the group's offset here.
+1. Here: read the record that a consumer gets at the group's offset. If none is left, the group is at the end, and the
+   search is over. If the record lies at or after `until`, the group has read everything before `high` there.
+   Retention or DeleteRecords may have removed unread records here that the other log still has before the copy of
+   this record. Then there is no answer.
+2. There: choose where to begin. A narrow bracket is searched from its start, a wide one from the first record with
+   the wanted timestamp. A topic that sets its own timestamps (`LogAppendTime`) is searched from the bracket's start.
+3. There: find the first record like it, among a bounded number.
+4. There: prove that it is the copy. Compaction or retention may have removed the copy, so that a later twin was found.
+   They did not if each offset from `low` to the match was seen. Else the match counts only if no twin follows here
+   before `until`.
+5. Here: prove that nothing is skipped. Offsets between the group's own and the record may be transaction markers, or
+   compaction removed their records. They are markers if the record before the answer there is the copy of a record
+   before the group's offset here.
 
-A topic that is not compacted now may have been once. So its `cleanup.policy` proves nothing in the steps 4 and 5. It
-only says whether a search for a twin that ended early is proof enough.
+A topic that is not compacted now may have been once. So its `cleanup.policy` proves nothing in steps 4 and 5. It only
+tells whether a search for a twin that ended early is proof enough.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ from streaming.errors import LockstepError, prefixed
 from streaming.mm2.records import TopicPartition
 
 NARROW = 500
-"""A bracket of so many offsets is read from its start, without asking where to begin."""
+"""A bracket of at most this many offsets is read from its start, without a search by timestamp."""
 
 BEFORE_A_HOLE = 100
 """Offsets before a hole, on either side, in which its last record is searched."""
@@ -53,18 +56,18 @@ AT_FIRST = 100
 must answer some."""
 
 LONGEST_ROUND_S = 5.0
-"""Seconds that a round may take once it has begun. Even with few questions it is half a dozen readings in a row. Over a
-slow link each takes a fraction of a second, and a round that is broken off answers nothing.
-"""
+"""Seconds that a round may take. Even with few questions it is half a dozen readings in a row. Over a slow link each
+takes a fraction of a second, and a round that is broken off answers nothing."""
 
-OUT_OF_TIME = SearchResult(reason="there was no time left to look", passing=True)
+OUT_OF_TIME = SearchResult(reason="there was no time left for the search", passing=True)
 TWIN = SearchResult(reason="the log lost records, and a later one is the same in key, value and timestamp")
 UNPROVEN = SearchResult(reason="the log lost records, and a later one that is the same cannot be ruled out")
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """`records`: most records that a step reads for one question. `seconds`: after that only the first round begins."""
+    """Limits of a search. `records`: most records that a step reads for one question. `seconds`: after this time only
+    the first round begins."""
 
     records: int = 2000
     seconds: float = 5.0
@@ -75,8 +78,8 @@ def find(
 ) -> dict[Question, SearchResult]:
     """Returns the answers by question. A question whose round did not begin in time has none.
 
-    The first `AT_FIRST` always have one, so that a caller does not ask them first for ever. All questions must be about
-    the same two clusters. Raises ClusterUnreachable, RightsMissing.
+    The first `AT_FIRST` questions always get an answer, so that a caller does not ask the same ones forever. All
+    questions must be about the same two clusters. Raises ClusterUnreachable, RightsMissing.
     """
     last_begin = time.monotonic() + budget.seconds
     left, together = list(dict.fromkeys(questions)), AT_FIRST
@@ -149,9 +152,7 @@ class _Finding:
         # starts behind the offset, and the group has not read them.
         logs = self._ends(self._here, {question: question.here for question in {*none, *behind_hole}})
         self.found |= {
-            question: SearchResult(
-                reason=f"{question.here} lost the records behind it, which {question.there} may have"
-            )
+            question: SearchResult(reason=f"{question.here} lost the records after it, which {question.there} may have")
             for question, log in logs.items()
             if question.offset < log.start
         }
@@ -198,7 +199,8 @@ class _Finding:
         return starts
 
     def search(self, searches: Mapping[Question, Search]) -> dict[Question, Search]:
-        """Returns searches with a match. A search that began by time, and met records with own times, begins again."""
+        """Returns searches with a match. A search that began by timestamp starts again if it meets records with other
+        timestamps."""
         ended = self._run(searches)
         anew = {
             question: Search(question, search.wanted, question.low)
@@ -220,7 +222,7 @@ class _Finding:
         return {question: (searches[question], ending) for question, ending in self._scan(self._there, spans).items()}
 
     def prove(self, searches: Mapping[Question, Search]) -> None:
-        """Answers with the matches that are proven safe."""
+        """Answers the questions whose match is proven safe."""
         doubted = {question: search for question, search in searches.items() if not search.whole}
         compacted = self._there.compacted({question.there.topic for question in doubted}) if doubted else set()
         spans = {
@@ -239,7 +241,7 @@ class _Finding:
             self.found[question] = answer
 
     def check_holes(self) -> None:
-        """Takes back answers that could skip a record: compaction took it here and left it there."""
+        """Withdraws answers that could skip a record, because compaction removed it here and left it there."""
         doubted = {question: self.found[question] for question in self._holes if question in self.found}
         places = {question: answer.offset for question, answer in doubted.items() if answer.offset is not None}
         at_end = {question: question.there for question, answer in doubted.items() if answer.markers_only}
@@ -255,15 +257,13 @@ class _Finding:
         for question, ending in there.items():
             last = copies[question][-1:] if ending.position >= places[question] else []
             if not any(is_like(record, copy, question.back) for copy in last for record in before[question]):
-                gap = (
-                    f"compaction may have taken the records behind it from {question.here}, which {question.there} has"
-                )
+                gap = f"compaction may have removed records after it from {question.here} that {question.there} has"
                 # The end there moves on while MM2 copies records.
                 self.found[question] = SearchResult(reason=gap, passing=doubted[question].markers_only)
 
 
 def _before(where: TopicPartition, offset: int, seen: list[Record]) -> Span:
-    """The offsets right before this one. Their records go into `seen`."""
+    """Returns the offsets right before this one. Their records go into `seen`."""
     return Span(where, max(0, offset - BEFORE_A_HOLE), offset, BEFORE_A_HOLE + 1, kept_in(seen))
 
 
@@ -273,8 +273,8 @@ def _least(high: int | None, other: int) -> int:
 
 def _at_the_end(question: Question, end: int) -> SearchResult:
     if question.offset > end:
-        return SearchResult(reason=f"{question.here} can be read up to {end} only", passing=True)
-    return SearchResult(reason=f"{question.here} has no record behind it", end=end, passing=True)
+        return SearchResult(reason=f"{question.here} can be read only up to {end}", passing=True)
+    return SearchResult(reason=f"{question.here} has no record after it", end=end, passing=True)
 
 
 def _absent(question: Question) -> SearchResult:
@@ -288,7 +288,8 @@ def _unread(reader: RecordReader, fault: object) -> SearchResult:
 
 
 def _by_ending(answer: SearchResult, question: Question, ending: Ending, strict: bool) -> SearchResult:
-    """The answer after the search for a twin. `strict`: the copy may be gone, so only a complete search counts."""
+    """Returns the answer after the search for a twin. `strict`: the copy may be gone, so only a complete search
+    counts."""
     if ending.why is Why.TAKEN:
         return TWIN
     is_whole = ending.why is not Why.MOST and question.until is not None and not question.foreign
@@ -299,25 +300,26 @@ def _by_ending(answer: SearchResult, question: Question, ending: Ending, strict:
 
 
 SEARCH_REST = 2.0
-"""Seconds until a search is repeated whose answer may be another one by then."""
+"""Seconds until a search is repeated whose answer may change."""
 
 QUESTIONS_IN_A_PASS = 500
-"""Most questions in one pass. Questions without an answer keep their turn."""
+"""Most questions in one pass. A question without an answer keeps its turn."""
 
 BESIDE_PASSES = Budget(seconds=0.75)
-"""A search begins no further round after so long, so that passes get what it found."""
+"""Budget of a search beside the passes: it begins no further round after this time, so that passes soon get its
+answers."""
 
 WAITED_FOR = 0.25
-"""Seconds that a pass waits for a search with at most `AT_FIRST` questions, which is longer than it takes. Groups that
-need no record, and the other kinds of the flow, do not wait for a larger search."""
+"""Seconds that a pass waits for a search of at most `AT_FIRST` questions, which needs less. For a larger search a pass
+does not wait, so that other groups and kinds go on."""
 
 AT_LEISURE, EVERY_QUESTION = Budget(seconds=120.0), 1_000_000_000
-"""For a command, which asks once."""
+"""Budget and most questions of a command, which asks once."""
 
 
 @dataclass
 class _Search:
-    """A search under way since `at`. `wanted`: the question of each group and partition then."""
+    """A running search that began `at` (monotonic seconds). `wanted`: the question of each group and partition then."""
 
     wanted: Mapping[GroupPartition, Question]
     at: float
@@ -325,7 +327,7 @@ class _Search:
 
 
 class MatchCache:
-    """A `Find` over both clusters of a flow. It has readers of its own, for one search at a time."""
+    """A `Find` over both clusters of a flow. It has its own readers, for one search at a time."""
 
     def __init__(
         self,
@@ -342,7 +344,8 @@ class MatchCache:
         self._turns = Turns(SEARCH_REST, questions)
 
     def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
-        """Returns all answers known now. All questions go the same way. Raises ClusterUnreachable, RightsMissing."""
+        """Returns all answers known now. All questions must have the same direction. Raises ClusterUnreachable,
+        RightsMissing."""
         self._take_in(0.0)
         self._turns.want(wanted, now := time.monotonic())
         if self._under_way is None:
@@ -364,7 +367,7 @@ class MatchCache:
         self._take_in(WAITED_FOR if len(questions) <= AT_FIRST else 0.0)
 
     def _take_in(self, seconds: float) -> None:
-        """Takes in what a search found. Waits so long for its end. Raises what the search raised."""
+        """Takes in the answers of a search. Waits up to `seconds` for its end. Raises the error of the search."""
         if (search := self._under_way) is not None and wait([search.answers], seconds).done:
             self._under_way, self._fault = None, None
             try:
@@ -399,6 +402,7 @@ def open_matches(
     at_leisure: bool,
     beside: Beside = at_once,
 ) -> MatchCache:
-    """Opens readers of both clusters. The target is read with aborted copies: they lie before the copy that counts."""
+    """Opens readers of both clusters. The target is read with aborted copies, because they lie before the copy that
+    counts."""
     readers = source.records(settings.isolation), target.records("read_uncommitted")
     return MatchCache(*readers, AT_LEISURE, EVERY_QUESTION) if at_leisure else MatchCache(*readers, beside=beside)

@@ -1,11 +1,13 @@
-"""A copier that preserves offsets: a record has one offset on both sides, so a group's offset is its own translation.
+"""Translates group offsets for a copier that preserves offsets: a record has one offset on both sides, and so has a
+group.
 
-Cluster mirroring (KIP-1279), linking and shadowing copy so; MM2 does not. No topic tells how far such a copier came:
-the ends of both logs do. A file may name the copier wrongly, and then a group would skip records. So no offset is
-written before the records around it were read on both sides, and were the same ones at the same offsets.
+Cluster mirroring (KIP-1279), linking and shadowing copy so; MM2 does not. No topic tells how far such a copier came;
+the ends of both logs do. A file may name the wrong copier, and then a group would skip records. So Lockstep writes an
+offset only after it read the records around it on both sides and found the same ones at the same offsets.
 
-Each cluster compacts by itself, so that a record may be on one side alone. Records of one side prove nothing. Records
-that differ at one offset, or that are on the target before the group and on the source behind it, refute the copier.
+Each cluster compacts by itself, so a record may be on one side alone. Records of one side prove nothing. The copier
+does not preserve offsets if records differ at one offset. The same holds if a record is before the group on the target
+and after it on the source.
 """
 
 from __future__ import annotations
@@ -25,30 +27,30 @@ from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition
 
 WIDTHS = (20, 2_000, 1_000_000)
-"""Offsets in which a record is looked for. The second width is for stretches of transaction markers, the third one for
-logs that lost most records to compaction."""
+"""Distances in offsets around a group within which a common record is searched, one after the other. The second is for
+stretches of transaction markers, the third for logs that lost most records to compaction."""
 
 READS_FOR_S = 10.0
-"""How long all records of one width may take."""
+"""Most seconds for reading all records of one width."""
 
 MOST_RECORDS = 10_000
-"""Of a partition that are read around one offset. They are held in memory."""
+"""Most records of a partition that are read around one offset. They are held in memory."""
 
 MOST_PROVEN = 100_000
-"""Positions that are remembered."""
+"""Most positions that are remembered."""
 
 
 def check_leads_back(settings: FlowSettings) -> None:
-    """Raises WrongUsage for a flow whose copier brings records and groups back itself."""
+    """Raises WrongUsage for a flow whose copier preserves offsets: such a copier fails back itself."""
     if settings.keeps_offsets:
         raise WrongUsage(
-            f"the copier of {settings.flow.name} preserves offsets (lockstep.copier), and leads back by its own means: "
-            "Lockstep leads back beside MM2 alone"
+            f"lockstep.copier says that the copier of {settings.flow.name} preserves offsets. Such a copier fails back "
+            "itself. Lockstep fails back only beside MM2"
         )
 
 
 class Position(NamedTuple):
-    """An offset of the source at which a group continues, and the partition there.
+    """A source partition and the offset at which a group continues there.
 
     `generation`: of both logs, see `sinks.kinds.offsets.log_tails`.
     """
@@ -59,21 +61,23 @@ class Position(NamedTuple):
 
 
 def shared_range(source: LogRange, target: LogRange) -> LogRange:
-    """The offsets that both logs have; empty where they have none."""
+    """Returns the offsets that both logs have; an empty range if they have none in common."""
     start = max(source.start, target.start)
     return LogRange(start, max(start, min(source.end, target.end)))
 
 
 def same_pairs(source: LogRange, target: LogRange) -> list[Pair]:
-    """The first and the last offset that both logs have, as pairs between which the records are the same ones."""
+    """Returns the first and the last offset that both logs have, as pairs. Between them each record has the same
+    offset."""
     both = shared_range(source, target)
     return [Pair(at, at) for at in dict.fromkeys((both.start, both.end))]
 
 
 def translate_same(upstream: int, ends: LogEnds, there: int | None) -> Answer | Unanswered:
-    """The answer for a group at `upstream`: the same offset, or an earlier one where the copy is not there yet.
+    """Returns the answer for a group at `upstream`: the same offset, or an earlier one if the copy does not reach it
+    yet.
 
-    `there`: where it goes on, as `SameRecords.proven` says of this position; None: that is not proven.
+    `there`: where the group continues, by `SameRecords.proven`; None: that is not proven.
     """
     source, target = ends.source, ends.target
     # The target's end was read first. A copy that keeps offsets is never longer than its source.
@@ -89,11 +93,11 @@ def translate_same(upstream: int, ends: LogEnds, there: int | None) -> Answer | 
 
 
 class SameRecords:
-    """Finds out whether groups would continue at the same records. It trusts order alone, and not what the file says
-    of the copier."""
+    """Finds out whether groups would continue at the same records. Assumes that a copier keeps the order, and does not
+    trust the file about the copier."""
 
     def __init__(self, source: RecordReader, target: RecordReader) -> None:
-        """Both read uncommitted records too, since these keep their offsets as well."""
+        """`source`, `target`: read uncommitted records too, because these keep their offsets as well."""
         self._source, self._target = source, target
         # Where a group goes on, as long as both logs have this range.
         self._proven: dict[Position, tuple[LogRange, int]] = {}
@@ -105,10 +109,11 @@ class SameRecords:
         ends: Mapping[TopicPartition, LogEnds],
         moving: Collection[Position] = (),
     ) -> dict[Position, int]:
-        """Where a group skips nothing on the target, by position. `copies`, `ends`: by partition of the source.
+        """Returns by position the target offset at which a group skips nothing; leaves out unproven positions.
+        `copies`, `ends`: by partition of the source.
 
-        `moving`: positions to which a group would be moved. Their records are read now, whatever was known of them: a
-        log that lost its end and grew past it shows no other range. Raises ClusterUnreachable, RightsMissing.
+        `moving`: positions to which a group would be moved. Their records are always read anew, because a log that lost
+        its tail and grew again looks unchanged. Raises ClusterUnreachable, RightsMissing.
         """
         logs = {where: (one.source, one.target) for where, one in ends.items() if one.source is not None}
         both = {where: shared_range(*sides) for where, sides in logs.items()}
@@ -150,12 +155,12 @@ def same_records(source: ClusterPorts, target: ClusterPorts) -> SameRecords:
 
 
 def _around(at: int, log: LogRange, width: int) -> LogRange:
-    """What to read of a log around an offset."""
+    """Returns the part of a log to read around an offset."""
     return LogRange(max(log.start, at - width), min(log.end, at + width))
 
 
 def within(offset: int, log: LogRange) -> int:
-    """The offset of this log that is nearest to `offset`; its end counts as one."""
+    """Returns the offset of this log, its end included, that is nearest to `offset`."""
     return min(max(offset, log.start), log.end)
 
 
@@ -173,10 +178,10 @@ class _Side:
 
 
 def _goes_on(offset: int, here: _Side, there: _Side) -> tuple[int | None, bool]:
-    """Where a group goes on and skips nothing; None where these records do not say it. And whether more might say it.
+    """Returns the target offset at which a group skips nothing, or None if these records do not tell it; and whether
+    more records might tell it.
 
-    A copier keeps the order. So what lies behind a record with one offset on both sides comes behind it, unless the
-    copier sends again.
+    A copier keeps the order. So records after a common one come after it on both sides, unless the copier sends again.
     """
     at = within(offset, shared_range(here.log, there.log))
     shared = sorted(here.contents.keys() & there.contents.keys())
@@ -203,7 +208,7 @@ def _goes_on(offset: int, here: _Side, there: _Side) -> tuple[int | None, bool]:
 def _records(
     reader: RecordReader, stretches: Collection[tuple[TopicPartition, LogRange]]
 ) -> dict[TopicPartition, list[Record]]:
-    """The records of these stretches, by partition; no entry for a partition that was not read to the end."""
+    """Returns the records of these stretches by partition. Leaves out partitions that were not read to the end."""
     found: dict[TopicPartition, list[Record]] = {where: [] for where, _ in stretches}
     wanted = [
         Span(where, one.start, one.end, min(one.end - one.start + 1, MOST_RECORDS), kept_in(found[where]))
@@ -218,7 +223,7 @@ def _records(
 
 
 class CopiedEnds:
-    """How far an offset-preserving copier came, by the ends of the copies. Not thread-safe."""
+    """Tells how far an offset-preserving copier came, by the ends of the copies. Not thread-safe."""
 
     def __init__(self, target: RecordReader) -> None:
         self._target = target
@@ -228,7 +233,7 @@ class CopiedEnds:
         """The newest time (ms since the epoch) up to which all records of the source are on the target."""
 
     def positions(self, copies: Mapping[TopicPartition, TopicPartition]) -> dict[TopicPartition, LatestSync]:
-        """The last record of each copy, by partition of the source. Copies that are not there are left out.
+        """Returns the last record of each copy, by partition of the source. Leaves out missing copies.
 
         `copies`: by partition of the source. Raises ClusterUnreachable, RightsMissing.
         """
@@ -240,7 +245,8 @@ class CopiedEnds:
         return {where: LatestSync(end - 1, end - 1) for where, end in self._copied.items()}
 
     def note_source(self, ends: Mapping[TopicPartition, int], at_ms: int) -> None:
-        """Takes in the source's ends as they were at `at_ms`. Ends that the copies have yet to reach are kept."""
+        """Notes the source's ends at `at_ms` (ms since the epoch). Ends that the copies have not reached yet are
+        kept."""
         if all(self._copied.get(where, 0) >= end for where, end in ends.items()):
             self.caught_up_ms, self._mark = at_ms, None
         elif self._mark is None:

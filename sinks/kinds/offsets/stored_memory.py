@@ -1,8 +1,8 @@
-"""A flow's histories and topic ids as the ledger has them, and what it gets of those that changed.
+"""Loads a flow's histories and topic ids from the ledger, and writes the changed ones.
 
-Any client that may write MM2's offset-syncs topic can name any topic and partition there. The ledger must not grow by
-that: it gets only what the source lists, and newer versions of what it has. A partition may be listed later than its
-syncs come. So syncs of unlisted partitions wait, and a process that starts meanwhile reads them again.
+Any client that may write MM2's offset-syncs topic can name any topic and partition there. That must not make the ledger
+grow: it gets only partitions that the source lists, and newer versions of those it has. A partition may be listed later
+than its syncs come. So syncs of unlisted partitions wait, and a process that starts meanwhile reads them again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SOURCE, TARGET = "source", "target"
 
 
 class StoredMemory:
-    """Which of a flow's histories the ledger has, and how new they are."""
+    """The histories that the ledger has of a flow, and how new they are."""
 
     def __init__(self) -> None:
         self._saved_to = NOWHERE
@@ -41,8 +41,8 @@ class StoredMemory:
         """Whether histories became shorter since the last writing."""
 
     def load(self, ledger: Ledger, histories: Histories, syncs: str) -> dict[str, TopicIds]:
-        """Fills the histories and sets how far the offset-syncs topic was read for all of them. Returns ids by
-        topic."""
+        """Fills the histories from the ledger, and sets the offset up to which the offset-syncs topic was read for all
+        of them. Returns ids by topic."""
         for where, history in stored_histories(ledger):
             histories.restore(where, history)
         ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
@@ -57,7 +57,7 @@ class StoredMemory:
         self.lost_evidence |= bool(partitions)
 
     def forget_positions(self) -> None:
-        """The offset-syncs topic was recreated and counts from 0."""
+        """Counts offsets of the recreated offset-syncs topic from 0."""
         self._saved_to, self._waiting = NOWHERE, dict.fromkeys(self._waiting, 0)
 
     def save(
@@ -68,7 +68,8 @@ class StoredMemory:
         listed: Mapping[str, int],
         own: MirrorTopics | None,
     ) -> None:
-        """Writes to the ledger what changed. `listed`: partitions by topic of the source. Raises ClusterUnreachable."""
+        """Writes changes to the ledger. `ids`: by topic. `listed`: partitions by topic of the source. `own`: MM2's
+        topics of the flow. Raises ClusterUnreachable."""
         has = self._stored | ledger.histories().keys()
         changed = self._changed.union(histories.changed_since(self._saved_to))
         found = {where: histories.with_empty(where) for where in sorted(changed)}
@@ -111,7 +112,8 @@ def _store_ids(
 
 
 def load_truncations(ledger: Ledger, source: LogTails, target: LogTails) -> None:
-    """Loads what earlier processes saw of both logs. Raises LedgerUntrusted for an entry that cannot be read."""
+    """Loads the truncations that earlier processes saw on both sides. Raises LedgerUntrusted for an unreadable
+    entry."""
     found: dict[str, dict[TopicPartition, Truncation]] = {SOURCE: {}, TARGET: {}}
     kept = ledger.values(Entry.TRUNCATED)
     try:
@@ -125,7 +127,7 @@ def load_truncations(ledger: Ledger, source: LogTails, target: LogTails) -> None
 
 
 def _keys_of_parts(keys: Iterable[Key]) -> dict[Key, list[Key]]:
-    """By the key of each truncation, the keys of all its parts, its own first."""
+    """Returns, by the key of each truncation, the keys of all its parts, its own first."""
     found: dict[Key, list[Key]] = {}
     for key in sorted(keys):
         found.setdefault(key[:3], []).append(key)
@@ -133,7 +135,8 @@ def _keys_of_parts(keys: Iterable[Key]) -> dict[Key, list[Key]]:
 
 
 def recalled_end_offsets(ledger: Ledger) -> dict[str, KeptEndOffsets]:
-    """Returns what an earlier process kept of the source's ends. Unreadable entries are read from the source again."""
+    """Returns the source's ends that an earlier process kept. Leaves out unreadable entries, which are read from the
+    source again."""
     try:
         return kept_end_offsets(ledger)
     except LockstepError as error:
@@ -142,7 +145,7 @@ def recalled_end_offsets(ledger: Ledger) -> dict[str, KeptEndOffsets]:
 
 
 def store_truncations(ledger: Ledger, source: LogTails, target: LogTails, listed: Mapping[str, int]) -> None:
-    """Writes to the ledger what changed, for partitions that the source has. Raises ClusterUnreachable.
+    """Writes changed truncations to the ledger, for partitions that the source has. Raises ClusterUnreachable.
 
     `listed`: partitions by topic of the source.
     """
@@ -164,12 +167,13 @@ def store_truncations(ledger: Ledger, source: LogTails, target: LogTails, listed
 
 
 def stored_histories(ledger: Ledger) -> Iterator[tuple[TopicPartition, History]]:
-    """Histories by partition on the source. A damaged one is logged and left out: groups get MM2's own answer then."""
+    """Yields histories by partition on the source. Logs and leaves out a damaged one: its groups then get MM2's own
+    answer."""
     for where, data in ledger.histories().items():
         try:
             yield where, History.from_bytes(data)
         except LockstepError as error:
-            log.warning("the offset history of %s was left out: %s", where, error)
+            log.warning("Lockstep ignores the damaged offset history of %s in the ledger: %s", where, error)
 
 
 def store_histories(ledger: Ledger, histories: Mapping[TopicPartition, History | None]) -> None:
@@ -179,11 +183,11 @@ def store_histories(ledger: Ledger, histories: Mapping[TopicPartition, History |
 
 @dataclass(frozen=True, slots=True)
 class TopicIds:
-    """Ids of a topic on the source and of its remote topic, "" where a cluster has none.
+    """Ids of a topic on the source and of its remote topic; "" if a cluster has none.
 
-    `syncs_since`, `checkpoints_since`: offsets in MM2's offset-syncs and checkpoints topics. Records at or before them
-    were written for a topic that was deleted and recreated since. `syncs_since` of the offset-syncs topic itself is the
-    first offset whose sync may be in no stored history.
+    `syncs_since`, `checkpoints_since`: offsets in MM2's offset-syncs and checkpoints topics. Records up to them belong
+    to a former topic of the same name. In the entry of the offset-syncs topic itself, `syncs_since` is the first offset
+    whose sync may be in no stored history.
     """
 
     source: str
@@ -192,20 +196,20 @@ class TopicIds:
     checkpoints_since: int = NOWHERE
 
     def as_text(self) -> str:
-        """For the ledger."""
+        """Returns the text for the ledger."""
         return f"{self.source} {self.target} {self.syncs_since} {self.checkpoints_since}"
 
     @classmethod
     def parse(cls, text: str) -> TopicIds:
-        """What `as_text` wrote; without the fourth part, as before checkpoints were told apart."""
+        """Returns the ids in a text of `as_text`. Texts of older versions lack the fourth part."""
         source, target, *positions = text.split(" ")
         return cls(source, target, *map(int, positions))
 
 
 def is_recreated(known: dict[str, TopicIds], reader: Reader, name: str) -> bool:
-    """Whether one of MM2's own topics is another one than was read before; takes its id into `known`, by its name.
+    """Whether one of MM2's own topics was recreated since it was last read. Notes its id in `known`, by its name.
 
-    Its log alone shows that only while it ends before what was read. Raises ClusterUnreachable, RightsMissing.
+    Its log alone shows that only while it ends before the last offset read. Raises ClusterUnreachable, RightsMissing.
     """
     found = reader.topic_ids([name]).get(name)
     if not found:
@@ -215,9 +219,9 @@ def is_recreated(known: dict[str, TopicIds], reader: Reader, name: str) -> bool:
 
 
 def ids_for_runs(known: Mapping[str, TopicIds], topic: str, syncs: str | None) -> str | None:
-    """The ids that exact offsets of a topic belong to, as text; None while one of them is not known.
+    """Returns the ids, as text, to which exact offsets of a topic belong; None while one of them is unknown.
 
-    `syncs`: the name of the offset-syncs topic.
+    `syncs`: name of the offset-syncs topic.
     """
     ours, theirs = known.get(topic), known.get(syncs or "")
     ids = (ours.source, ours.target, theirs.source) if ours and theirs else ("",)

@@ -1,16 +1,16 @@
-"""The offset-syncs of every partition, remembered beyond MM2's own memory, and beyond its restarts.
+"""The offset-syncs of every partition, kept longer than in MM2's own memory, and across its restarts.
 
-A sync says that the record at an upstream offset arrived at a downstream one. Of each partition there is
+A history of a partition has
 
-- a *live* history, thinned as MM2 thins its own (`offset_slots`);
-- what is left of *older* ones. A sync whose upstream offset goes back tells of a restart: MM2 sends once more what lies
-  behind. For offsets before that, the older pairs still hold, since a log only grows. For those behind it the live
-  history is the better one. MM2 forgets the older ones;
-- the *restarts*, each with the most records that were sent again, for the error bound, and how far MM2 was before.
+- *live* pairs, thinned as MM2 thins its own (`offset_slots`).
+- *older* pairs. A sync whose upstream offset goes back tells of a restart: MM2 sends later records once more. Before
+  that offset the older pairs still hold, because a log only grows. After it the live pairs are better. MM2 forgets the
+  older ones.
+- *restarts*, each with the most records that were sent again, for the error bound, and how far MM2 was before.
 
-A downstream offset that goes back means that the target's partition was truncated or recreated: nothing known holds.
-A caller that notices a truncation otherwise empties the history. It stays, so that older syncs are not taken again.
-A history does not see that its topic was deleted and recreated between two syncs: `OffsetMemory` compares ids.
+A downstream offset that goes back means that the target's partition was truncated or recreated: no known pair holds. A
+caller that notices a truncation in another way empties the history. It stays, so that older syncs are not taken again.
+A history does not see that its topic was recreated between two syncs: `OffsetMemory` compares ids.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
 MAX_RESTARTS = 8
-"""Restarts that are told apart; older ones count as one."""
+"""Most restarts that are kept separately; older ones count as one."""
 NOWHERE = -1
-"""The position of a history that took no sync from the topic as it is now."""
+"""The position of a history without a sync from the current offset-syncs topic."""
 HISTORY_SCHEMA = SingleObject("offset-history")
 
 
 class Discontinuity(Enum):
-    """What a sync tells besides the two offsets."""
+    """What a sync shows besides its two offsets."""
 
     RESTART = "MM2 was restarted and sends records again"
     TRUNCATION = "the target's log was truncated at or before the sync's downstream offset"
 
 
 class History:
-    """What is known of one partition. `position`: the offset of the last sync taken, in the offset-syncs topic."""
+    """The history of one partition. `position`: offset of its last sync in the offset-syncs topic."""
 
     __slots__ = ("_live", "_older", "_restarts", "position")
 
@@ -56,10 +56,10 @@ class History:
     def take(
         self, upstream: int, downstream: int, position: int, after_hole: bool = False, end: int = 0
     ) -> Discontinuity | None:
-        """Takes a sync in. A sync that was taken before changes nothing.
+        """Takes in a sync. A sync that was taken before changes nothing.
 
         `after_hole`: syncs of this partition may be missing between the last one and this one. `end`: the highest end
-        that the target's log was seen to have.
+        of the target's log so far.
         """
         if position <= self.position:
             return None
@@ -94,7 +94,8 @@ class History:
             self._note_restart(downstream, sent_to - upstream, sent_to)
 
     def _note_restart(self, downstream: int, resent: int, was_at: int) -> None:
-        """`was_at`: the upstream offset that MM2 would send next if each record since the last sync were a new one.
+        """Adds a restart. `was_at`: the upstream offset that MM2 would send next if each record since the last sync
+        were new.
 
         MM2 was never farther, unless the source has gaps whose syncs are missing as well (after a hole).
         """
@@ -106,8 +107,8 @@ class History:
         self._restarts = known + array("q", (downstream, min(resent, MAX_INT64), min(was_at, MAX_INT64)))
 
     def cap_restarts(self, source_end: int) -> bool:
-        """Lowers restarts to an end of the source that was seen later: MM2 was never beyond it. Returns whether any
-        changed."""
+        """Lowers the `was_at` of restarts to a later end of the source, because MM2 was never beyond it. Returns
+        whether any changed."""
         capped = array("q", self._restarts)
         for at in range(RESTART_FIELDS - 1, len(capped), RESTART_FIELDS):
             capped[at] = min(capped[at], source_end)
@@ -116,7 +117,8 @@ class History:
         return changed
 
     def drop_beyond(self, source_end: int) -> int:
-        """Forgets syncs of records that the source does not have. Returns how many. `source_end`: its log's end now."""
+        """Forgets syncs of records that the source does not have. Returns their number. `source_end`: end of its log
+        now."""
         known = list(self.pairs())
         kept = [pair for pair in known if pair.upstream < source_end]
         if not kept:
@@ -131,7 +133,8 @@ class History:
         return len(known) - len(kept)
 
     def reaches(self, pair: Pair) -> bool:
-        """Whether the record at the pair's upstream offset can lie as far on as its downstream one says."""
+        """Whether the record at the pair's upstream offset can have the pair's downstream offset, by the syncs before
+        it."""
         below, _ = self.around(pair.upstream)
         if below is None:
             return True
@@ -142,8 +145,8 @@ class History:
     def empty(self, end: int = 0) -> None:
         """Forgets all pairs: the target's log was truncated, and it is unknown which records it still has.
 
-        What stays is how far MM2 had read the source at most. `end`: the highest end that the target's log was seen
-        to have.
+        It keeps one number: the highest source offset that MM2 may have read. `end`: the highest end of the target's
+        log so far.
         """
         if self._live:
             upstream, downstream = self.latest
@@ -158,10 +161,10 @@ class History:
         return not self._live
 
     def contradicts(self, pair: Pair) -> int | None:
-        """Returns the downstream offset of a record that lies behind the pair upstream, and before it downstream.
+        """Returns the downstream offset of a record that lies after the pair upstream, and before it downstream. None:
+        no record contradicts the pair.
 
-        A group that has yet to read that record would skip it: the pair is from before a truncation. None: no record
-        contradicts the pair.
+        A group that has not read that record yet would skip it: the pair is from before a truncation.
         """
         _, following = self.around(pair.upstream)
         first_behind = following or self.latest
@@ -179,7 +182,7 @@ class History:
         return [found[0]._replace(several=True), *found[1:]] if len(found) == MAX_RESTARTS else found
 
     def pairs(self) -> Iterator[Pair]:
-        """All that is known, oldest first; downstream offsets rise, upstream offsets never fall."""
+        """Yields all known pairs, oldest first. Downstream offsets rise, upstream offsets never fall."""
         older, live = self._older, self._live
         for at in range(0, len(older), 2):
             yield Pair(older[at], older[at + 1])
@@ -193,7 +196,7 @@ class History:
 
     @property
     def shows_gap(self) -> bool:
-        """Whether the source has offsets between the last two syncs that are no records on the target."""
+        """Whether the source has more offsets between the last two syncs than the target has."""
         live = self._live
         return len(live) > WIDTH and live[0] - live[WIDTH] > live[1] - live[WIDTH + 1]
 
@@ -203,17 +206,17 @@ class History:
         return self._live[1] + 1
 
     def around(self, upstream: int, before: int = MAX_INT64) -> tuple[Pair | None, Pair | None]:
-        """The last pair at or before an upstream offset, in the newest history that covers it, and the next pair.
+        """Returns the last pair at or before an upstream offset, and the next pair.
 
         `before`: only pairs below this downstream offset count.
         """
         return neighbours([pair for pair in self.pairs() if pair.downstream < before], upstream, "upstream")
 
     def resending_since(self, end: int) -> int | None:
-        """Returns where on the target MM2 began to send again, while it is behind where it was before its restart.
+        """Returns the target offset at which MM2 began to send again, until it is as far as before its restart. None:
+        it has caught up.
 
-        Until it has caught up, the target lacks behind that offset records that it has before it. `end`: of the
-        target's log. None: MM2 has caught up.
+        Until then, the target may lack after that offset records that it has before it. `end`: end of the target's log.
         """
         if not self._restarts:
             return None
@@ -222,31 +225,31 @@ class History:
         return next((since for since, _, was_at in self._restarted() if arrived < was_at), None)
 
     def around_downstream(self, downstream: int) -> tuple[Pair | None, Pair | None]:
-        """The last pair at or before a downstream offset, and the next one."""
+        """Returns the last pair at or before a downstream offset, and the next pair."""
         return neighbours(list(self.pairs()), downstream, "downstream")
 
     def resent_after(self, downstream: int) -> int:
-        """The most records that restarts behind a downstream offset sent again."""
+        """Returns the most records that restarts after a downstream offset sent again."""
         return sum(resent for at, resent, _ in self._restarted() if at > downstream)
 
     def resent_before(self, downstream: int) -> int:
-        """The most records below a downstream offset that were there twice, or lie ahead of the pairs behind them.
+        """Returns the most records below a downstream offset that the target has twice, or too early.
 
-        What came before the earliest pair is not known, and counts.
+        Records before the earliest pair are unknown, and count.
         """
         earliest = next(self.pairs()).downstream
         known = enumerate(self._restarted())
         return earliest + sum(resent for number, (at, resent, _) in known if number == 0 or at <= downstream)
 
     def to_bytes(self) -> bytes:
-        """All of it, for the ledger."""
+        """Returns the whole history as bytes for the ledger."""
         arrays = {"live": self._live, "older": self._older, "restarts": self._restarts}
         lists = {name: numbers.tolist() for name, numbers in arrays.items()}
         return HISTORY_SCHEMA.encode({"position": self.position} | lists)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> History:
-        """The history that `to_bytes` wrote. Raises LockstepError for anything else."""
+        """Returns the history in bytes of `to_bytes`. Raises LockstepError for other bytes."""
         fields = HISTORY_SCHEMA.decode(data)
         live, older, restarts = fields["live"], fields["older"], fields["restarts"]
         if not well_formed(live, older, restarts):
@@ -272,20 +275,20 @@ class History:
 
 
 SLOTS = 64
-"""One for each bit of an offset (`OffsetSyncStore.SYNCS_PER_PARTITION`)."""
+"""Slots of a history, one for each bit of an offset (`OffsetSyncStore.SYNCS_PER_PARTITION`)."""
 WIDTH = 3
-"""Numbers a sync takes."""
+"""Numbers that a sync takes in the array."""
 
 _NEW = -1
 
 
 def first(upstream: int, downstream: int) -> array[int]:
-    """The slots that hold one sync."""
+    """Returns the slots with one sync."""
     return array("q", (upstream, downstream, SLOTS))
 
 
 def admit(slots: array[int], upstream: int, downstream: int) -> None:
-    """Takes a sync in. `upstream` must not lie before the latest one: that is a new history's first."""
+    """Adds a sync to the slots. `upstream` must not lie before the latest sync's; such a sync begins a new history."""
     # Up to this slot nothing known is recent enough for B, and MM2's loop fills slot after slot with the new sync.
     current = max(upstream - slots[0] - 1, 0).bit_length() + 1
     kept: list[int] = []
@@ -311,10 +314,10 @@ def admit(slots: array[int], upstream: int, downstream: int) -> None:
 def _choose(
     slots: array[int], current: int, before: tuple[int, int], candidate: int, replacement: int, here: int
 ) -> tuple[int, int]:
-    """The next candidate and the sync for the slot `current`, should the one in it have grown too old.
+    """Returns the next candidate, and the sync for the slot `current` in case its sync is too old for it.
 
-    `before`: the sync in the slot before it, by its index in `slots`, and its upstream offset. `here`: the index of
-    the sync that is in `current`. A candidate that is too near to the one before it is passed over for good.
+    `before`: the sync in the slot before it, by its index in `slots`, and its upstream offset. `here`: the index of the
+    sync that is in `current`. A candidate too near to the one before it is dropped for good.
     """
     slot, upstream = before
     reach, apart, apart_next = 1 << (current - 1), 1 << max(current - 3, 0), 1 << max(current - 2, 0)
@@ -336,23 +339,23 @@ def _choose(
 
 
 RESTART_FIELDS = 3
-"""Of a restart: the downstream offset it began to write at, the most records that were sent again, and the upstream
-offset that MM2 was to send next before it."""
+"""Numbers of a restart. They are the downstream offset at which it began to write, the most records that were sent
+again, and the upstream offset that was due before it."""
 
 NOTHING: array[int] = array("q")
 
 
 class Pair(NamedTuple):
-    """An upstream offset and the downstream offset that its record has."""
+    """The upstream offset of a record and the downstream offset of its copy."""
 
     upstream: int
     downstream: int
 
 
 class Restart(NamedTuple):
-    """MM2 began to write again at `downstream`; before, it had sent no upstream offset at or behind `was_at`.
+    """A restart: MM2 began to write again at `downstream`; before, it had sent no upstream offset at or after `was_at`.
 
-    `several`: restarts before this one are in it, and nothing tells where they were.
+    `several`: it also stands for earlier restarts at unknown places.
     """
 
     downstream: int
@@ -361,7 +364,7 @@ class Restart(NamedTuple):
 
 
 def thinned_pairs(pairs: list[Pair], upstream: int) -> array[int]:
-    """One pair for each power of two of the distance to `upstream`, and the earliest: 64 at the most."""
+    """Returns one pair for each power of two of the distance to `upstream`, and the earliest: 64 at most."""
     thinned: list[Pair] = []
     for pair in reversed(pairs):
         nearer = (upstream - thinned[-1].upstream).bit_length() if thinned else 0
@@ -393,25 +396,25 @@ def well_formed(live: Sequence[int], older: Sequence[int], restarts: Sequence[in
 
 
 class Histories:
-    """The histories of a flow's partitions, named as on the source."""
+    """The histories of a flow's partitions, by partition on the source."""
 
     def __init__(self, ids_of: Callable[[str], str | None] = lambda topic: "") -> None:
-        """`ids_of`: ids of a topic and of the offset-syncs topic, as text; None while they are unknown."""
+        """`ids_of`: returns the ids of a topic and of the offset-syncs topic, as text; None while they are unknown."""
         self.exact = ExactOffsets(ids_of)
         self._known: dict[TopicPartition, History] = {}
         self._hole = NOWHERE
         self.position = NOWHERE
-        """The highest offset in the offset-syncs topic that was seen."""
+        """The highest offset that was seen in the offset-syncs topic."""
         self.are_whole = False
-        """Whether the last reading of the topic came to its end."""
+        """Whether the last reading of the topic reached its end."""
 
     def take(
         self, where: TopicPartition, upstream: int, downstream: int, position: int, end: int = 0
     ) -> Discontinuity | None:
         """Takes in the sync at the offset `position` of the offset-syncs topic. Returns what else it shows.
 
-        A sync that comes again, as after a restart of the job, changes nothing. `end`: the highest end that the
-        target's log was seen to have.
+        A sync that comes again, as after a restart of the job, changes nothing. `end`: the highest end of the target's
+        log so far.
         """
         if position > self.position:
             self.reach(position)
@@ -426,21 +429,22 @@ class Histories:
     def reach(self, position: int) -> None:
         """Notes that the record at this offset of the offset-syncs topic was seen.
 
-        Compaction took the records between the last one and this one before they were read.
+        If offsets before it are missing, compaction removed their records before they were read.
         """
         if position > self.position + 1:
             self._hole = position
         self.position = max(self.position, position)
 
     def forget_positions(self) -> None:
-        """The offset-syncs topic was recreated and counts from 0. Everything that comes is new; some may be missing."""
+        """Counts offsets of the recreated offset-syncs topic from 0. Every sync that comes is new, and some may be
+        missing."""
         for history in self._known.values():
             history.position = NOWHERE
         self.position, self._hole = NOWHERE, 0
         self.exact.forget_all()
 
     def restore(self, where: TopicPartition, history: History) -> None:
-        """Takes over a history that the ledger has."""
+        """Takes over a history from the ledger."""
         self._known[where] = history
         self.position = max(self.position, history.position)
 
@@ -461,23 +465,24 @@ class Histories:
         self.exact.forget(where)
 
     def beyond(self, counts: Mapping[str, int]) -> list[TopicPartition]:
-        """Returns partitions whose number is too high for their topic: a sync can name any. `counts`: partitions by
-        topic. A topic that is listed without any is left out, because its number is unknown."""
+        """Returns partitions whose number is too high for their topic, because a sync can name any. `counts`:
+        partitions by topic. Leaves out a topic with 0 partitions, because its number is unknown."""
         return [where for where in self._known if 0 < counts.get(where.topic, 0) <= where.partition]
 
     def emptied(self) -> list[TopicPartition]:
-        """Returns partitions whose copy lost its tail, and for which no sync came since."""
+        """Returns partitions whose copy lost its tail and that had no sync since."""
         return [where for where, history in self._known.items() if history.is_empty]
 
     def of(self, where: TopicPartition) -> History | None:
-        """The history of one partition. None: no sync was seen, or none since a truncation."""
+        """Returns the history of one partition. None: no sync was seen, or none since a truncation."""
         history = self.with_empty(where)
         return None if history is None or history.is_empty else history
 
     def exact_offset(self, where: TopicPartition, upstream: int) -> int | None:
-        """Returns where a group at this source offset continues, if that was verified and still holds.
+        """Returns the verified offset at which a group at this source offset continues; None if there is none that
+        still holds.
 
-        It must lie between two offset-syncs. Behind the newest sync only the ledger would vouch for it.
+        It must lie between two offset-syncs. After the newest sync only the ledger would vouch for it.
         """
         runs, history = self.exact.of(where), self.of(where)
         if runs is None or history is None or not all(map(runs.fits, *zip(*history.pairs(), strict=True))):
@@ -489,7 +494,7 @@ class Histories:
         return found if below.downstream <= found <= following.downstream else None
 
     def latest(self) -> dict[TopicPartition, LatestSync] | None:
-        """The last sync of each partition; None while there may be later ones that were not read yet."""
+        """Returns the last sync of each partition; None while later ones may be unread."""
         if not self.are_whole:
             return None
         return {
@@ -500,21 +505,21 @@ class Histories:
         }
 
     def with_empty(self, where: TopicPartition) -> History | None:
-        """The history of one partition, even if a truncation emptied it."""
+        """Returns the history of one partition, even if a truncation emptied it."""
         return self._known.get(where)
 
     def is_news(self, where: TopicPartition, position: int) -> bool:
-        """Whether a sync at this offset of the offset-syncs topic was not taken before."""
+        """Whether a sync at this offset of the offset-syncs topic is new."""
         history = self.with_empty(where)
         return history is None or position > history.position
 
     def is_truncated(self, where: TopicPartition) -> bool:
-        """Whether a truncation emptied the history, and no sync was taken since."""
+        """Whether a truncation emptied the history, and no sync came since."""
         history = self.with_empty(where)
         return history is not None and history.is_empty
 
     def reached(self, where: TopicPartition) -> int:
-        """An end that the log on the target had once, as far as the syncs show; else 0."""
+        """Returns an end that the log on the target once had, by the syncs; 0 if unknown."""
         history = self.of(where)
         return 0 if history is None else history.reached
 
@@ -522,8 +527,8 @@ class Histories:
         return frozenset(where.topic for where in self._known)
 
     def changed_since(self, position: int) -> list[TopicPartition]:
-        """Returns the partitions that took a sync behind this offset of the offset-syncs topic.
+        """Returns the partitions with a sync after this offset of the offset-syncs topic.
 
-        Call with `Histories.position` as it was when the ledger was last written, or with -1 for all.
+        Call it with `Histories.position` at the time when the ledger was last written, or with -1 for all.
         """
         return [where for where, history in self._known.items() if history.position > position]

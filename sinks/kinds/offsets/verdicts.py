@@ -1,7 +1,7 @@
-"""What would happen to a group at a failover, for each of its partitions, and whether its offset may be written.
+"""Tells for each partition of a group what a failover would do to it, and whether its offset may be written.
 
-`VERDICTS` is read from the top; the first that applies holds. A group's offset moves only forward, only where the group
-has no member, and only to an offset within the log.
+`VERDICTS` is read from the top; the first one that applies counts. A group's offset moves only forward, only while the
+group has no member there, and only within the log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streaming.message_words import Word
 
 
 class Verdict(Word):
-    """The words of `lockstep offsets`."""
+    """The words of `lockstep offsets` for the state of a group's partition."""
 
     SYNCED = "SYNCED"
     PENDING = "PENDING"
@@ -30,31 +30,33 @@ class Verdict(Word):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a group's partition on the cluster `onto`, the one that the offset is for.
-
-    `answer`: the offset found for it, or why there is none. `log`: the partition there; None: it does not exist.
-    `committed`: the group's offset there; None: it has none. `members`: of the group there. `enabled`: offsets are
-    written. `skipped`: see `Answer`. `untrue`: `committed` is from before a truncation of the log on `onto`, and behind
-    it. `own`: the topic was drained in a batch, and the group may have moved. `error`: why one of these could not be
-    read.
-
-    Where the group comes from: `source_empty`: no record is left, and the group had read them all. `beyond_end`: its
-    offset lies behind the log's end. `stale`: its offset is from before that log lost its tail.
-    """
+    """What is known of a group's partition, on the cluster `onto` to which the offset is written."""
 
     onto: str
     answer: int | Unanswered
+    """The translated offset, or why there is none."""
     log: LogRange | None
+    """The partition's log on `onto`; None: it does not exist."""
     committed: int | None = None
+    """The group's offset on `onto`; None: it has none."""
     members: int = 0
+    """Number of the group's members on `onto`."""
     enabled: bool = True
+    """Offsets are written."""
     source_empty: bool = False
+    """The source partition has no record left, and the group had read them all."""
     beyond_end: bool = False
+    """The group's offset lies beyond the end of the log that it comes from."""
     stale: bool = False
+    """The group's offset is from before the log that it comes from lost its tail."""
     untrue: bool = False
+    """`committed` is from before a truncation of the log on `onto`, and beyond it."""
     own: bool = False
+    """The topic was drained in a batch, and the group may have moved."""
     error: str | None = None
+    """Why one of these could not be read."""
     skipped: int = 0
+    """See `Answer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def _untrue(facts: Facts) -> bool:
 
 SYNCED = "the group goes on at this offset on {onto}"
 RECREATED = "the offset lies outside the log on {onto}, which was truncated or recreated"
-RESET = "; reset the group's offset there, and it is written again"
+RESET = ". Reset the group's offset there; then Lockstep writes it again"
 
 VERDICTS: tuple[tuple[Callable[[Facts], bool], Verdict, str], ...] = (
     (lambda facts: facts.error is not None, Verdict.ERROR, "{error}"),
@@ -96,7 +98,7 @@ VERDICTS: tuple[tuple[Callable[[Facts], bool], Verdict, str], ...] = (
     (
         lambda facts: facts.beyond_end,
         Verdict.ERROR,
-        "the group's offset lies behind the end of the log that it comes from, which was truncated or recreated",
+        "the group's offset lies beyond the end of the log that it comes from, which was truncated or recreated",
     ),
     (
         lambda facts: facts.stale,
@@ -107,7 +109,7 @@ VERDICTS: tuple[tuple[Callable[[Facts], bool], Verdict, str], ...] = (
     (
         _beyond_log,
         Verdict.ERROR,
-        "the group is at {committed} on {onto}, behind the end of the log, which was truncated or recreated" + RESET,
+        "the group is at {committed} on {onto}, beyond the end of the log, which was truncated or recreated" + RESET,
     ),
     (
         _untrue,
@@ -124,7 +126,7 @@ VERDICTS: tuple[tuple[Callable[[Facts], bool], Verdict, str], ...] = (
         # A group without an offset there would begin by auto.offset.reset, and may skip what producers write first.
         lambda facts: isinstance(facts.answer, Unanswered) and facts.source_empty and facts.committed is not None,
         Verdict.SOURCE_EMPTY,
-        "the partition has no record by which an offset could be translated",
+        "the source partition has no records left, so no offset can be translated",
     ),
     (
         lambda facts: facts.answer is Unanswered.OTHER_OFFSETS,
@@ -153,12 +155,13 @@ VERDICTS: tuple[tuple[Callable[[Facts], bool], Verdict, str], ...] = (
     (
         lambda facts: facts.members > 0,
         Verdict.GROUP_ACTIVE,
-        "the group has members on {onto} ({members}): its offset {committed} is its own",
+        "the group has members on {onto} ({members}), so Lockstep does not change its offset {committed} there",
     ),
     (
         lambda facts: facts.own,
         Verdict.GROUP_ACTIVE,
-        "the flow drained the topic, and the group may have moved to {onto}: its offset {committed} is its own",
+        "the flow drained the topic, so the group may have moved to {onto}. Lockstep does not change its offset "
+        "{committed} there",
     ),
     (_ahead, Verdict.TARGET_AHEAD, "the group is at {committed} on {onto} already: offsets move only forward"),
     (
@@ -171,7 +174,8 @@ VERDICTS: tuple[tuple[Callable[[Facts], bool], Verdict, str], ...] = (
 
 
 def verdict_on(facts: Facts) -> Judgement:
-    """The verdict. Call it again with fresh facts right before a write: the group may have a member by then."""
+    """Returns the verdict. Call it again with fresh facts right before a write, because the group may have a member by
+    then."""
     verdict, reason = next((verdict, reason) for applies, verdict, reason in VERDICTS if applies(facts))
     committed = "no offset" if facts.committed is None else facts.committed
     start = facts.log.start if facts.log else 0

@@ -261,7 +261,7 @@ def test_messages_name_no_mm2() -> None:
 def test_groups_are_not_led_back() -> None:
     world = world_of_groups()
     ports = world._ports_of(world.source), world._ports_of_target()
-    with pytest.raises(WrongUsage, match="leads back by its own means"):
+    with pytest.raises(WrongUsage, match="Such a copier fails back itself"):
         assemble(Assembly(world.settings, *ports, once=True, scope=GroupScope(back=True)), [Kind.GROUP_OFFSET])
 
 

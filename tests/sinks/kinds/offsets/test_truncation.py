@@ -89,7 +89,7 @@ def world() -> Truncated:
 
 def test_group_whose_offset_was_truncated_away_is_an_error_though_the_log_grew_again(world: Truncated) -> None:
     world.ends(1000, 860)
-    assert "behind the end of the log" in world.row().judgement.reason
+    assert "beyond the end of the log" in world.row().judgement.reason
     world.ends(1300, 1160)
     row = world.row()
     assert row.judgement.verdict is Verdict.ERROR

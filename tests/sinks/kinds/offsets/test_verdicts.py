@@ -37,7 +37,7 @@ READY = Facts("b", 50, LogRange(0, 100), committed=40)
         ({"answer": Unanswered.TOO_OLD}, Verdict.TOO_OLD, "before the earliest offset-sync"),
         ({"answer": Unanswered.BEYOND_END}, Verdict.ERROR, "truncated or recreated"),
         ({"answer": 101}, Verdict.ERROR, "outside the log on b"),
-        ({"committed": 101}, Verdict.ERROR, "at 101 on b, behind the end of the log"),
+        ({"committed": 101}, Verdict.ERROR, "at 101 on b, beyond the end of the log"),
         ({"committed": 51, "untrue": True}, Verdict.ERROR, "at 51 on b before the log there lost its tail"),
         ({"committed": 49, "untrue": True}, Verdict.PENDING, "at 49 on b"),
         ({"committed": 51, "untrue": True, "members": 1}, Verdict.GROUP_ACTIVE, "members"),
