@@ -99,7 +99,7 @@ AskSource = Callable[[Collection[Key]], Mapping[Key, Sighting]]
 
 @dataclass
 class _Standing:
-    """What `status` shows of a kind's deletions until the next comparison of the kind."""
+    """A kind's held and refused deletions, as `status` shows them until the next comparison of the kind."""
 
     refused: list[Refusal] = field(default_factory=list)
     errors: list[Unobserved] = field(default_factory=list)
@@ -109,7 +109,7 @@ class _Standing:
 
 @dataclass
 class _Seen:
-    """What earlier comparisons of a kind found."""
+    """The state of a kind's deletions from earlier comparisons."""
 
     absence: Absence[Key]
     """Items whose deletion is planned."""
@@ -121,7 +121,7 @@ class _Seen:
     second_looks: dict[Key, tuple[float, Sighting | None]] = field(default_factory=dict)
     """Held items, with the time and the answer of the source."""
     others: object = None
-    """What other flows wanted when one of them kept an item."""
+    """Wishes of other flows at the time when one of them kept an item."""
     postponed: float = 0.0
     """No pass is due before this time."""
 

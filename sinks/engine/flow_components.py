@@ -56,7 +56,7 @@ class FlowComponents:
     full_turn: Lock = field(default_factory=Lock)
     """The lock that one flow of the job holds while it compares everything."""
     wishes: Wishes = field(default_factory=Wishes)
-    """What the flows of this process want of the target."""
+    """Publishes what the flows of this process want of the target."""
     reviewed: bool = False
     """A person reviews the plan."""
     opened: ExitStack = field(default_factory=ExitStack)

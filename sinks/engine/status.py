@@ -197,9 +197,9 @@ class FlowStatus:
     compared: bool = False
     """A pass ended without an error under these settings."""
     groups: GroupSummary | None = None
-    """What that pass found of the consumer groups."""
+    """Groups as the last such pass found them."""
     rules: FailoverRules = field(default_factory=FailoverRules)
-    """From the settings, as are `heartbeat_timeout` (seconds) and `copier`."""
+    """Taken from the settings, as are `heartbeat_timeout` (seconds) and `copier`."""
     heartbeat_timeout: float = 30.0
     copier: Copier = Copier.MM2
 

@@ -26,7 +26,7 @@ class Polled:
     due_if_refused: float = NEVER_AT
     """When it is due while a change is refused."""
     inputs: object = None
-    """What a comparison depends on besides its keys. If it changes, everything is compared."""
+    """Other inputs of a comparison besides its keys. If they change, everything is compared."""
     keys: Mapping[str, str] | None = None
     """All keys, each with its item's name on the target; None: the kind is one list."""
     comparable: Collection[str] | None = None
@@ -47,7 +47,7 @@ class Polled:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a flow wants of a kind that it owns. Without this value Lockstep deletes nothing of the kind
+    """The items of a kind that a flow wants on the target. Without this value Lockstep deletes nothing of the kind
     (`sinks.engine.deletion_checks`)."""
 
     kind: Kind
@@ -56,7 +56,7 @@ class Wanted:
     shown: int
     """Number of items that the source shows."""
     items: str
-    """What these items are, for messages."""
+    """The word for these items in messages."""
     owned: Collection[Key] = ()
     """Keys that other flows into the target may treat as owned by this flow."""
     kept: Collection[Key] = ()
@@ -65,11 +65,12 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs now. It counts only once the agenda has noted it; until then it is made again."""
+    """The differences of one comparison. They count only once the agenda has noted them; until then the comparison is
+    made again."""
 
     plan: Plan
     present: Mapping[Kind, Mapping[Key, str]] = field(default_factory=dict)
-    """By kind, every item on the target with its topic's id or "". Lacks kinds that were not listed in full."""
+    """Every item on the target by kind, with its topic's id or "". Lacks kinds that were not listed in full."""
     wanted: Wanted | None = None
     """None if the source was not observed."""
     covered: Mapping[str, str] | None = None
@@ -124,7 +125,7 @@ class GroupSummary:
     verdicts: Mapping[str, int]
     """Number of partitions by verdict."""
     bounds: Mapping[str, int]
-    """By group, the most records that it reads twice in one partition."""
+    """Most records that a group reads twice in one partition, by group."""
     rows: Sequence[GroupRow] = ()
     """All partitions, unsorted."""
     refused: Mapping[str, int] = field(default_factory=dict)
@@ -135,7 +136,7 @@ class GroupSummary:
 
 @dataclass(frozen=True)
 class ControllerStatus:
-    """What a controller knows of its kinds, besides the plan of this pass."""
+    """The status of a controller's kinds, besides the plan of this pass."""
 
     refused: Sequence[Refusal] = ()
     """Changes that wait."""

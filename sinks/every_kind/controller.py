@@ -34,7 +34,7 @@ from streaming.hints import CheckpointSeen, SyncSeen
 
 @dataclass(frozen=True)
 class PassContext:
-    """What a pass knows when its controllers poll."""
+    """The input of a pass's polls."""
 
     now: float
     """Monotonic seconds."""

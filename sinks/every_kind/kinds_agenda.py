@@ -58,8 +58,8 @@ AT_ONCE = 200
 second."""
 
 WITH_ALL = 500
-"""The same in a pass that compares everything. It is larger, because a kind with its own interval has no other
-passes."""
+"""Most keys of second comparisons in a pass that compares everything. It is larger, because a kind with its own
+interval has no other passes."""
 
 IN_TURN = 100
 """Keys that are compared again with each full comparison. 2,000 keys get their turn within twenty of them."""
@@ -192,7 +192,8 @@ class RecentCreations:
     def __init__(self) -> None:
         self._created: dict[Key, float] = {}
         self.missed: frozenset[Key] = frozenset()
-        """What was awaited when that was asked last; not what was created since."""
+        """Awaited keys that the target did not show at the last call of `awaited`. Later creations are not among
+        them."""
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
         done = (outcome.change for outcome in outcomes if outcome.error is None and outcome.change.op is Op.CREATE)
@@ -216,7 +217,7 @@ Cases = tuple[DifferingConfig, ...]
 
 @dataclass
 class KindFindings:
-    """What the last comparisons found, for status only."""
+    """Results of the last comparisons, for status only."""
 
     refused: dict[str, Sequence[Refusal]] = field(default_factory=dict)
     """Changes that the target would not accept, by key."""
@@ -267,7 +268,7 @@ class KindFindings:
 
 @dataclass
 class KindsAgenda:
-    """What the kinds of one controller have to do next."""
+    """The work that the kinds of one controller have to do next."""
 
     signalled: int = 0
     """Number of records of the source's metadata log for which no poll has run yet."""
@@ -286,13 +287,13 @@ class KindsAgenda:
     own_writes: set[str] = field(default_factory=set)
     """Keys of these names that were not polled since."""
     inputs: object = None
-    """What the last comparison depended on."""
+    """Inputs of the last comparison."""
     rests: bool = False
     """The list could not be compared in full, and waits for the next poll."""
     polled: Polled = field(default_factory=lambda: Polled(differs=False))
     """Result of the last poll."""
     findings: KindFindings = field(default_factory=KindFindings)
-    """For status."""
+    """Results for status."""
     lacked: Absence[Kind] = field(default_factory=lambda: Absence[Kind]())
     """Kinds that Lockstep owns items of while the target shows none."""
 

@@ -45,13 +45,13 @@ class SyncedPrincipals:
 
 @dataclass(frozen=True)
 class Assembly:
-    """What a kind's folder builds its controller and writers from."""
+    """The ports, settings and helpers from which a kind's folder builds its controller and writers."""
 
     settings: FlowSettings
     source: ClusterPorts
     target: ClusterPorts
     once: bool = False
-    """For a command's single pass, which compares everything for as long as it takes."""
+    """A command runs a single pass, which compares everything for as long as it takes."""
     comes_again: bool = False
     """Other passes follow, so long work may be spread over them."""
     beside: Beside = at_once

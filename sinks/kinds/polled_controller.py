@@ -35,9 +35,9 @@ class PolledController(ABC, Generic[S]):
     rest: float = REST
     """Seconds between two polls without a signal."""
     signalled_rest: float = REST
-    """The same while the signal of the metadata log works and is silent."""
+    """Seconds between two polls while the signal of the metadata log works and is silent."""
     refused_rest: float = REST
-    """The same while a change is refused."""
+    """Seconds between two polls while a change is refused."""
 
     def __init__(self, flow: Flow, watches: tuple[AclWatch, AclWatch] | None = None) -> None:
         """`watches`: on the source and on the target; None: each poll compares."""
@@ -62,7 +62,7 @@ class PolledController(ABC, Generic[S]):
 
     @abstractmethod
     def second_look(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        """As `Controller.second_look`."""
+        """Returns the source's answer about these items, like `Controller.second_look`."""
 
     def poll(self, context: PassContext, agenda: KindsAgenda) -> Polled:
         """Poll both lists. The result differs if a list or an input changed, or if a refused change is due."""

@@ -53,7 +53,7 @@ class Command(Word):
 
     @property
     def typed(self) -> str:
-        """What the operator types, for messages. Some commands are steps of a typed command."""
+        """The command that the operator types, for messages. Some commands are steps of a typed command."""
         return TYPED.get(self, self.value)
 
 
@@ -127,7 +127,7 @@ def _table() -> dict[tuple[State, Command], Transition]:
 
 
 TRANSITIONS: Mapping[tuple[State, Command], Transition] = _table()
-"""What each command does in each state. Lockstep refuses every other combination."""
+"""The steps of each command in each state. Lockstep refuses every other combination."""
 
 INTERRUPTS: Mapping[Command, Mapping[Command, Step | None]] = {
     Command.UNFENCE: {Command.FENCE: None, Command.DRAIN: None, Command.PROMOTE: Step.LAST_OFFSETS},
@@ -147,7 +147,7 @@ TOO_LATE: Mapping[tuple[Command, Command], str] = {
         "then leads back. If the source is gone: `lockstep failover`"
     ),
 }
-"""What the operator can do if a command may no longer interrupt another one."""
+"""The way out if a command may no longer interrupt another one."""
 
 ENDED = frozenset({State.PROMOTED, State.FAILING_OVER, State.FAILED_OVER, State.INVALIDATED, State.REVERSING})
 """States in which Lockstep writes nothing for the flow."""

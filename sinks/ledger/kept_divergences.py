@@ -21,7 +21,7 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where source and copy of one topic diverge, by partition."""
+    """The ends of source and copy of one topic at the takeover, by partition."""
 
     remote: str
     """Name of the topic on the target."""

@@ -108,7 +108,7 @@ class KeptEndOffsets:
     """End offsets of one topic on the source."""
 
     ends: tuple[int, ...]
-    """By partition, in order; UNSEEN_END where unknown."""
+    """End offsets by partition, in order; UNSEEN_END where unknown."""
     at_ms: int
     """When the oldest of them was seen, in ms since the epoch."""
     positions: CopiedTo | None = None

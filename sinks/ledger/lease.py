@@ -341,8 +341,8 @@ class Lease:
         if live:
             return NotLeading(f"{leader} leads {self._flow}; this process stands by, and writes nothing", live)
         return NotLeading(
-            f"{leader} led {self._flow} and was not heard from yet; this process writes nothing until it is, or until "
-            f"{self._log.seconds:g} s are over"
+            f"{leader} led {self._flow} and was not heard from yet. This process writes nothing until that leader "
+            f"writes to the ledger, or until {self._log.seconds:g} s have passed"
         )
 
     def claim(self, ledger: Ledger) -> None:

@@ -27,7 +27,7 @@ MOST_TERM = 2**40
 
 
 class Act(str, Enum):
-    """What a lease record says; the schema explains each."""
+    """The statement of a lease record: a claim, a renewal, a release or a request; see `sinks.ledger.lease`."""
 
     CLAIM = "CLAIM"
     RENEWAL = "RENEWAL"

@@ -145,7 +145,7 @@ class Contents:
     """When the first record that the topic still has was signed, in ms since the epoch."""
     leases: dict[str, bytes | None] = field(default_factory=dict)
     led: dict[str, LeaseRecord] = field(default_factory=dict)
-    """By flow, the newest lease record of the highest term that is not a request. A newer record may be a replay."""
+    """The newest lease record of the highest term that is not a request, by flow. A newer record may be a replay."""
 
     def take(self, records: Iterable[Record], seal: Seal) -> None:
         """Note the newest value of each key in these records, of all or of none. Raises LedgerUntrusted, which names

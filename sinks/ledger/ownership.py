@@ -1,4 +1,4 @@
-"""What is ours: an intent before a creation, ownership after it, and what becomes of either. Pure.
+"""Records what Lockstep owns: an intent before a creation, ownership after it, and the end of either. Pure.
 
 | entry                            | means                                                                       |
 |----------------------------------|-----------------------------------------------------------------------------|

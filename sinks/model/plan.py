@@ -21,7 +21,7 @@ from streaming.flow import Flow
 SEE_PLAN = "`lockstep plan` shows what differs, and the job's log what was tried"
 
 CONFIRM = "make sure that this is meant, then run `lockstep apply --force`"
-"""What to do about changes that wait for a person."""
+"""The remedy for changes that wait for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Plan:
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Number of items that Lockstep never writes (read-only configs, ACLs of the cluster itself), by reason."""
     notes: tuple[str, ...] = ()
-    """What else an operator should know."""
+    """Further facts for the operator."""
     effective: tuple[DriftGroup, ...] = ()
     """Configs that differ in effect and that no change of this plan mends. The digest leaves them out, and a plan with
     nothing else is empty."""

@@ -24,7 +24,7 @@ ABSENT = "\0"
 
 
 class Op(Word):
-    """What a change does to the target."""
+    """The operation of a change on the target."""
 
     CREATE = "create"
     UPDATE = "update"

@@ -23,7 +23,8 @@ RECORDS_IN_A_WRITE = 10_000
 
 
 class LogListener:
-    """For `topic.listener.class` and `group.listener.class`. `write_to` is called before the first notification."""
+    """A class for `topic.listener.class` and `group.listener.class`. `write_to` is called before the first
+    notification."""
 
     _open: Callable[[], Cluster]
     _topics: str

@@ -41,7 +41,7 @@ class MetricsReporter(Protocol):
 
 
 class ReporterFailed(LockstepError):
-    """What a reporter raised, as text without secrets."""
+    """The error of a reporter, as text without secrets."""
 
 
 class Reporters:

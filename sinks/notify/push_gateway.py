@@ -42,7 +42,7 @@ GATEWAY_ADDRESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Where to push, how often (seconds), and under which name. `server`: the part of `url` that a log may show."""
+    """Address, interval (seconds) and job name of the pushes. `server`: the part of `url` that a log may show."""
 
     url: str = field(repr=False)
     server: str
@@ -53,7 +53,7 @@ class Gateway:
 
 
 class PushGatewayReporter:
-    """For `metric.reporters`. Reconfigurable for all of its keys."""
+    """A class for `metric.reporters`. All of its keys can be changed while it runs."""
 
     _gateway: Gateway
     _thread: threading.Thread

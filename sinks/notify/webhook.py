@@ -51,7 +51,7 @@ class WebhookBusy(WebhookFailed):
 
 
 class WebhookListener:
-    """For `topic.listener.class` and `group.listener.class`."""
+    """A class for `topic.listener.class` and `group.listener.class`."""
 
     _url: httpx.URL
     _secret: bytes

@@ -38,7 +38,7 @@ Pattern = tuple[str, str]
 
 @dataclass(frozen=True)
 class SourceTopics:
-    """How the source's topics are replicated."""
+    """The topics of the source, and the functions that tell which are replicated under which name."""
 
     flow: Flow
     policy: ReplicationPolicy

@@ -36,9 +36,9 @@ class Truncation:
     is_located: bool = True
     """Later syncs cannot tell more about `at`."""
     first: dict[str, int] = field(default_factory=dict)
-    """By group, its first offset that was seen after the truncation."""
+    """First offset of each group that was seen after the truncation."""
     still: dict[str, int] = field(default_factory=dict)
-    """By group, an offset that an earlier truncation made untrue."""
+    """Offset of each group that an earlier truncation made untrue."""
 
     def untrue(self) -> dict[str, int]:
         """Returns the untrue offset of each group. It stays untrue until the group commits another one."""

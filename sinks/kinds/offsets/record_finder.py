@@ -60,8 +60,8 @@ LONGEST_ROUND_S = 5.0
 takes a fraction of a second, and a round that is broken off answers nothing."""
 
 OUT_OF_TIME = SearchResult(reason="there was no time left for the search", passing=True)
-TWIN = SearchResult(reason="the log lost records, and a later one is the same in key, value and timestamp")
-UNPROVEN = SearchResult(reason="the log lost records, and a later one that is the same cannot be ruled out")
+TWIN = SearchResult(reason="the log lost records, and a later record has the same key, value and timestamp")
+UNPROVEN = SearchResult(reason="the log lost records, and a later record may have the same key, value and timestamp")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ class Question:
     back: bool = False
     """`here` is on the target, `there` on the source."""
     generation: int = 0
-    """Of both logs. An answer from before a truncation does not answer a question from after it."""
+    """Number of truncations of both logs so far. An answer from before a truncation does not answer a question from
+    after it."""
     foreign: bool = False
     """Other clients than MM2 may write the log there."""
 
@@ -45,8 +46,8 @@ class SearchResult:
     """The answer to a question."""
 
     offset: int | None = None
-    """Where to continue: the first record like the wanted one, or `high` if that record lies after everything before
-    `high`. None: not found, or not proven safe (see `reason`)."""
+    """Offset at which to continue: that of the first record like the wanted one, or `high` if that record lies after
+    everything before `high`. None: not found, or not proven safe (see `reason`)."""
     reason: str | None = None
     exact: bool = True
     """The timestamps agree too. Else an earlier record of the same key and value may have been found."""

@@ -41,7 +41,7 @@ class PlannedConfigs:
     refused: list[Refusal] = field(default_factory=list)
     """Changes that the target would not accept."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """How many overrides cannot be copied, by reason."""
+    """Number of overrides that cannot be copied, by reason."""
     drifts: list[Drift] = field(default_factory=list)
     """Configs that differ in effect although there is nothing to write, by name."""
 

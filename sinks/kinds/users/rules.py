@@ -55,7 +55,7 @@ class WantedUser:
     version: str | None = None
     """Version of the provider's password; None if the provider has none."""
     reason: str = NO_CREDENTIAL
-    """Why the provider has none."""
+    """Why the user is refused while `version` is None."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ def plan_users(
 
 
 def alike_users(desired: DesiredUsers, target: Iterations, written: Mapping[Key, str]) -> Alike:
-    """Returns credentials with the source's iterations and, since Lockstep wrote it (`written`), its password."""
+    """Returns the credentials that have the source's iterations on the target and whose password Lockstep wrote
+    (`written`)."""
     items: dict[Key, str] = {}
     refused: dict[Key, str] = {}
     for key, wanted in desired.wanted.items():
