@@ -92,8 +92,8 @@ class KeysToCompare:
     def begin(self, there: Collection[str], also: Iterable[str], *, everything: bool) -> set[str]:
         """Begin a pass that polls. Marks as dirty the keys that earlier passes left, and `also`.
 
-        Returns the keys that `there`, the polled keys, lacks. If a later listing has them, they are compared like new
-        ones. `everything`: this pass compares everything.
+        Returns the keys that are no longer `there`. If a later listing has them, they are compared like new ones.
+        `there`: all keys now. `everything`: this pass compares everything.
         """
         most = WITH_ALL if everything else AT_ONCE
         # What has not been compared once yet keeps its place.

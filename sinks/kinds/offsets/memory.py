@@ -107,7 +107,7 @@ class StreamQueue:
 
 
 def bytes_of(syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> int:
-    """Returns roughly the bytes of memory that they take. A name that a batch shares counts once."""
+    """Returns roughly the bytes of memory that the records take. A name that a batch shares counts once."""
     names = {id(sync.topic): getsizeof(sync.topic) for sync in syncs}
     for seen in checkpoints:
         names[id(seen.topic)], names[id(seen.group)] = getsizeof(seen.topic), getsizeof(seen.group)
@@ -189,7 +189,7 @@ class OffsetMemory:
             self._ids = {topic: replace(ids, checkpoints_since=NOWHERE) for topic, ids in self._ids.items()}
 
     def note_syncs_topic(self, cluster: Reader, name: str) -> None:
-        """Starts again from an empty memory if the offset-syncs topic was recreated. Raises ClusterUnreachable,
+        """Counts the offsets of the offset-syncs topic from 0 if it was recreated. Raises ClusterUnreachable,
         RightsMissing."""
         if is_recreated(self._ids, cluster, name):
             self.count_syncs_again(name)

@@ -117,7 +117,10 @@ class MirrorReading:
         """Returns why no offset may be written now; None: no reading is under way."""
         if self._under_way is None:
             return None
-        return f"MM2's {self._read.what} are being read, {self._read.offsets:,} so far: no offset is written before"
+        return (
+            f"MM2's {self._read.what} are being read, {self._read.offsets:,} so far: no offset is written until they "
+            "are read"
+        )
 
     def close(self) -> None:
         """Closes the consumer of an unfinished reading."""

@@ -152,7 +152,9 @@ class _Finding:
         # starts behind the offset, and the group has not read them.
         logs = self._ends(self._here, {question: question.here for question in {*none, *behind_hole}})
         self.found |= {
-            question: SearchResult(reason=f"{question.here} lost the records after it, which {question.there} may have")
+            question: SearchResult(
+                reason=f"{question.here} lost the records after the group's offset, which {question.there} may have"
+            )
             for question, log in logs.items()
             if question.offset < log.start
         }
@@ -257,7 +259,10 @@ class _Finding:
         for question, ending in there.items():
             last = copies[question][-1:] if ending.position >= places[question] else []
             if not any(is_like(record, copy, question.back) for copy in last for record in before[question]):
-                gap = f"compaction may have removed records after it from {question.here} that {question.there} has"
+                gap = (
+                    f"compaction may have removed records after the group's offset from {question.here}, which "
+                    f"{question.there} has"
+                )
                 # The end there moves on while MM2 copies records.
                 self.found[question] = SearchResult(reason=gap, passing=doubted[question].markers_only)
 
@@ -274,7 +279,7 @@ def _least(high: int | None, other: int) -> int:
 def _at_the_end(question: Question, end: int) -> SearchResult:
     if question.offset > end:
         return SearchResult(reason=f"{question.here} can be read only up to {end}", passing=True)
-    return SearchResult(reason=f"{question.here} has no record after it", end=end, passing=True)
+    return SearchResult(reason=f"{question.here} has no record after the group's offset", end=end, passing=True)
 
 
 def _absent(question: Question) -> SearchResult:

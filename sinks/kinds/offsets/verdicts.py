@@ -103,8 +103,8 @@ VERDICTS: tuple[tuple[Callable[[Facts], bool], Verdict, str], ...] = (
     (
         lambda facts: facts.stale,
         Verdict.ERROR,
-        "the group committed this offset before its log lost its tail. The next offset that it commits there counts "
-        "again",
+        "the group committed this offset before its log lost its tail. Lockstep uses the next offset that it commits "
+        "there",
     ),
     (
         _beyond_log,
@@ -126,7 +126,7 @@ VERDICTS: tuple[tuple[Callable[[Facts], bool], Verdict, str], ...] = (
         # A group without an offset there would begin by auto.offset.reset, and may skip what producers write first.
         lambda facts: isinstance(facts.answer, Unanswered) and facts.source_empty and facts.committed is not None,
         Verdict.SOURCE_EMPTY,
-        "the source partition has no records left, so no offset can be translated",
+        "the log that the group comes from has no records left, so no offset can be translated",
     ),
     (
         lambda facts: facts.answer is Unanswered.OTHER_OFFSETS,

@@ -59,7 +59,7 @@ def test_other_kinds_are_compared_and_no_offset_is_written_before_all_is_read(wo
     assert "a.y" in world.target.topics
     assert world.target_groups.offsets == {}
     assert reasons(report) == [
-        "MM2's offset-syncs are being read, 10,000 so far: no offset is written before",
+        "MM2's offset-syncs are being read, 10,000 so far: no offset is written until they are read",
     ]
 
 
@@ -79,7 +79,7 @@ def test_checkpoints_are_read_in_pieces_as_well_and_the_reason_says_so(world: Wo
     while reason := reasons(world.run_pass(after=0.2)):
         said += reason
     assert said == [
-        f"MM2's {read} so far: no offset is written before"
+        f"MM2's {read} so far: no offset is written until they are read"
         for read in (
             "offset-syncs are being read, 10,000",
             "offset-syncs are being read, 20,000",
@@ -114,7 +114,9 @@ def test_full_comparison_reads_in_pieces_what_the_stream_missed_and_other_kinds_
     world.source_groups.offsets["g"] = {X: 61}
     report = world.run_pass(everything=True, after=70.0)
     assert "a.y" in world.target.topics
-    assert reasons(report) == ["MM2's offset-syncs are being read, 30,000 so far: no offset is written before"]
+    assert reasons(report) == [
+        "MM2's offset-syncs are being read, 30,000 so far: no offset is written until they are read"
+    ]
     assert passes_until_read(world, report) == 2
     assert world.target_groups.offsets == {"g": {AX: 151}}
 
@@ -126,7 +128,9 @@ def test_what_the_stream_told_too_much_of_is_read_in_pieces_and_other_kinds_go_o
     world.source_groups.offsets["g"] = {X: 61}
     world.reconcile.take_in([SyncSeen(SYNC, "x", 0, 60, 150)] * (MOST_WAITING_RECORDS + 1), [])
     report = world.run_pass(after=0.2)
-    assert reasons(report) == ["MM2's offset-syncs are being read, 30,000 so far: no offset is written before"]
+    assert reasons(report) == [
+        "MM2's offset-syncs are being read, 30,000 so far: no offset is written until they are read"
+    ]
     assert passes_until_read(world, report) == 2
     assert world.target_groups.offsets == {"g": {AX: 151}}
 

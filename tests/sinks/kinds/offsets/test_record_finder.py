@@ -73,7 +73,7 @@ def test_record_behind_those_that_retention_took_unread_is_no_answer(until: int 
     high = until if until == 3 else None
     answer = found(question(1, 0, high, until), numbered(*range(5)).cut(4), numbered(*range(5)))
     assert (answer.offset, answer.markers_only, answer.passing) == (None, False, False)
-    assert "lost the records after it" in str(answer.reason)
+    assert "lost the records after the group's offset" in str(answer.reason)
 
 
 def test_on_the_way_back_records_that_the_target_lost_unread_are_not_passed_on_the_source() -> None:
@@ -81,7 +81,7 @@ def test_on_the_way_back_records_that_the_target_lost_unread_are_not_passed_on_t
     asked = Question(THERE, 1, HERE, 0, None, back=True)
     answers = find([asked], MemoryRecords("b", {THERE: target}), MemoryRecords("a", {HERE: source}), AMPLE)
     assert answers[asked].offset is None
-    assert "a.t-0 lost the records after it" in str(answers[asked].reason)
+    assert "a.t-0 lost the records after the group's offset" in str(answers[asked].reason)
 
 
 def test_record_at_the_log_start_itself_is_found() -> None:
