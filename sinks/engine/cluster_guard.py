@@ -106,7 +106,7 @@ class ClusterGuard:
         raise WrongCluster(
             f"{leads}, but at first contact it led to {pinned}{where}: nothing is written. Mend the address. If "
             f"the cluster {alias} was replaced on purpose, stop the job, delete the topic {self._ledgers_of()} if "
-            "the target still has the old one, say `lockstep ledger reset`, and start the job"
+            "the target still has the old one, run `lockstep ledger reset`, and start the job"
         )
 
     def _ledgers_of(self) -> str:
@@ -134,8 +134,8 @@ class ClusterGuard:
         exchanged = f"{servers[0]} and {servers[1]} are exchanged"
         wrong = exchanged if pinned in ids.values() else f"{known}.bootstrap.servers is wrong"
         return WrongCluster(
-            f"{self._flow.name}: the cluster {ids[alias]}, to which {alias}.bootstrap.servers leads, holds {topic}, "
-            f"and there {known} is the cluster {pinned}, not {ids[known]}: {wrong}. Nothing is written. If {known} was "
+            f"{self._flow.name}: {alias}.bootstrap.servers leads to the cluster {ids[alias]}. Its topic {topic} says "
+            f"that {known} is the cluster {pinned}, not {ids[known]}: {wrong}. Nothing is written. If {known} was "
             f"replaced on purpose, delete {topic} there"
         )
 
@@ -201,9 +201,9 @@ class ClusterGuard:
         else:
             return
         raise LedgerUntrusted(
-            f"{self._flow.name}: {problem}; {self._pins.where} says that it was there. Nothing is written, since what "
-            "was paused and what Lockstep created is not known any more. If that is on purpose, stop the job, say "
-            "`lockstep ledger reset`, pause again what must stay paused, and start it"
+            f"{self._flow.name}: {problem}; {self._pins.where} says that it was there. Nothing is written, because "
+            "Lockstep no longer knows what was paused and what it created. If that is on purpose, stop the job, run "
+            "`lockstep ledger reset`, pause again what must stay paused, and start the job"
         )
 
 

@@ -205,7 +205,7 @@ def kind_status(
         return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
     if kind in report.paused:
         resume = "" if report.ended else f"run `lockstep resume {kind}` once the reason for the pause is gone"
-        why = report.ended or f"paused: what differs is not known; `lockstep resume {kind}` starts it again"
+        why = report.ended or f"paused, so the differences are not known. `lockstep resume {kind}` starts it again"
         return replace(before, task=Task.PAUSED, reason=why, drift=None, since=None, remedy=resume)
     if kind in report.idle and kind not in report.trouble.faulted:
         # It waits for its interval: nothing new is known of it.

@@ -143,8 +143,8 @@ them as the job does in MIRRORING: only forward, for groups without members.
 TOO_LATE: Mapping[tuple[Command, Command], str] = {
     (Command.UNFENCE, Command.PROMOTE): (
         "the groups' last offsets are written, and ALLOW WRITE that was held back may be granted on the target, where "
-        "clients may write by now. Mend what `lockstep promote` says and run it again to its end; `lockstep failback` "
-        "then leads back. If the source is gone: `lockstep failover`"
+        "clients may write by now. Correct what `lockstep promote` reports, and run it again to its end. Then "
+        "`lockstep failback` fails back. If the source is gone, run `lockstep failover`"
     ),
 }
 """The way out if a command may no longer interrupt another one."""
@@ -168,8 +168,8 @@ class NotNow(LockstepError):
 
     code = "NOT_NOW"
     remedy = (
-        "`lockstep status` says which state the flow is in, and the table of states in docs/failover.md which command "
-        "leads on; `--take-over` goes on for a process that is certainly gone"
+        "`lockstep status` shows the state of the flow, and docs/failover.md the commands that each state allows. If "
+        "the process that ran a command is certainly gone, add `--take-over`"
     )
 
 
@@ -276,7 +276,7 @@ def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRec
     transition = TRANSITIONS.get((record.state, command))
     if transition is None:
         allowed = ", ".join(dict.fromkeys(f"`{one.typed}`" for one in commands_from(record.state)))
-        raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin; what can is {allowed}")
+        raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin. Possible now: {allowed}")
     return replace(record, state=transition.during, doing=command, done=(), begun=begun, ended_at=ended_at)
 
 

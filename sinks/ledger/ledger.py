@@ -219,7 +219,7 @@ class Ledger:
             raise WrongCluster(
                 f"{alias}.bootstrap.servers leads to the cluster {cluster_id}, but at first contact it led to "
                 f"{pinned}: nothing is written. If the cluster {alias} was replaced on purpose, stop the job, delete "
-                f"the topic {self.topic} on the target, say `lockstep ledger reset`, and Lockstep begins again"
+                f"the topic {self.topic} on the target, run `lockstep ledger reset`, and start the job"
             )
         return None
 
@@ -398,9 +398,9 @@ def _check_compacted(topic: str, alias: str, configs: TopicConfigs) -> None:
 def gone(topic: str, alias: str, what: str) -> LedgerUntrusted:
     """Returns the error for a ledger that was replaced or lost records. `what`: what happened to it."""
     return LedgerUntrusted(
-        f"{topic} on the cluster {alias} {what}. Nothing is written, since what was paused and what Lockstep created "
-        "is not known any more. If that is on purpose, stop the job, say `lockstep ledger reset`, pause again what "
-        "must stay paused, and start it"
+        f"{topic} on the cluster {alias} {what}. Nothing is written, because Lockstep no longer knows what was paused "
+        "and what it created. If that is on purpose, stop the job, run `lockstep ledger reset`, pause again what must "
+        "stay paused, and start the job"
     )
 
 

@@ -281,7 +281,7 @@ def test_paused_kind_says_so_and_goes_on_when_resumed() -> None:
     task = FlowTask(world.reconcile, Metrics("0"))
     paused = task.step(None).kinds[Kind.TOPIC_CONFIG]
     assert (paused.task, paused.drift) == (Task.PAUSED, None)
-    assert paused.reason == "paused: what differs is not known; `lockstep resume topic-config` starts it again"
+    assert paused.reason == "paused, so the differences are not known. `lockstep resume topic-config` starts it again"
     world.ledger().put({(Entry.PAUSED, (Kind.TOPIC_CONFIG.value,)): None})
     assert task.step(None, everything=True).kinds[Kind.TOPIC_CONFIG].task is Task.ACTIVE
 

@@ -58,7 +58,7 @@ def test_once_rights_may_be_granted_it_is_said_what_to_do_instead_and_nothing_is
     with pytest.raises(Died):
         cutover(mortal(built.scene(), Step.GRANT_WRITES, after=after))
     fenced = set(built.world.source_acls.bindings)
-    with pytest.raises(NotNow, match=r"`lockstep promote` says and run it again.*`lockstep failback` then"):
+    with pytest.raises(NotNow, match=r"`lockstep promote` reports, and run it again.*Then `lockstep failback`"):
         unfence(built.scene())
     assert built.world.source_acls.bindings == fenced
     assert promote(built.scene()).state is State.PROMOTED
