@@ -98,7 +98,7 @@ FAMILY_TEXTS: Final[Mapping[str, str]] = {
     "and difference; STALLED counts partitions that stand still while their source moves",
     "gauge build_info version": "Always 1; its label is the version",
 }
-"""Help texts by "type name labels"."""
+"""Help texts of the metrics, by type, name and labels."""
 
 
 def _family(declared: str, text: str) -> Family:

@@ -58,7 +58,7 @@ class Sighting(Enum):
     """The source's answer to a question about one item by name, where the target has an item too many."""
 
     GONE = auto()
-    """The source has it no more."""
+    """The source no longer has it."""
     WANTED = auto()
     """The source has it, and the target should have it as well: the listing that lacked it was stale."""
     LEFT_OUT = auto()

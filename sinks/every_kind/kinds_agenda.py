@@ -182,7 +182,7 @@ NOT_SHOWN = (
 
 
 class RecentCreations:
-    """Items that Lockstep created a moment ago and that the target does not show yet. It does not create them again.
+    """Items that Lockstep created a moment ago and that the target does not show yet. They are not created again.
 
     A broker that creates 10,000 partitions may show them minutes later. If an item was shown once and is missing then,
     a client deleted it, and Lockstep creates it again at once. It also does so for an item that is not shown within

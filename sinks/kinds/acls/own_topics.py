@@ -84,7 +84,7 @@ def mm2s_topics(settings: FlowSettings) -> frozenset[str]:
 
 
 def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str], mm2s: Collection[str]) -> str | None:
-    """Returns why the source must not cause this ACL on the target; None if it may.
+    """Returns why Lockstep must not copy this ACL to the target; None if it may.
 
     `protected`: principals that Lockstep never locks out. `ours`: as for `own_topic`. `mm2s`: as from `mm2s_topics`.
     """

@@ -1,4 +1,4 @@
-"""The brokers' cluster-wide dynamic configs (KIP-226): which of the source's the target should have. Pure.
+"""The brokers' cluster-wide dynamic configs (KIP-226) that the target should have. Pure.
 
 | the key in the source's cluster-wide default | on the target                                             |
 |----------------------------------------------|-----------------------------------------------------------|

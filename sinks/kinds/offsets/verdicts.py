@@ -56,7 +56,7 @@ class Facts:
     error: str | None = None
     """Why one of these could not be read."""
     skipped: int = 0
-    """See `Answer`."""
+    """About how many unread records the log on `onto` lost; see `Answer`."""
 
 
 @dataclass(frozen=True, slots=True)

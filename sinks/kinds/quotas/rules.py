@@ -26,8 +26,8 @@ from sinks.model.registry import ABSENT
 
 OF_CLIENTS = frozenset({"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"})
 OF_ADDRESSES = frozenset({"connection_creation_rate"})
-"""The five quotas of Kafka's `QuotaConfig`: bytes a second, percent of a thread, partitions a second, connections a
-second."""
+"""Kafka's five quotas (`QuotaConfig`) of clients and of addresses, in this order: bytes a second, bytes a second,
+percent of a thread, partitions changed a second, connections a second."""
 
 TWO_BECOME_ONE = "two users of the source would become this one on the target, with different quotas"
 

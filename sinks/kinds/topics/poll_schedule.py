@@ -35,7 +35,7 @@ log, so the second round may find what the first one missed."""
 
 
 class PollSchedule:
-    """The turns of one flow's topics."""
+    """Chooses the topics of one flow that a pass polls."""
 
     def __init__(self, pace: Pace) -> None:
         self._pace, self._budget = pace, PollBudget(pace)
@@ -212,7 +212,7 @@ class PollBudget:
         self._at: float | None = None
 
     def earn(self, now: float, topics: int, longest: float = float("inf")) -> None:
-        """Add the income since the last call, for at most `longest` seconds. `topics`: number of topics."""
+        """Add the budget earned since the last call, for at most `longest` seconds. `topics`: number of topics."""
         since = 0.0 if self._at is None else min(now - self._at, longest)
         self._at = now
         whole = POLLS_SAVED * topics
