@@ -1,4 +1,4 @@
-"""The commands of a failover: fence, unfence, cutover, promote; failover. Each resumes where a crash stopped it."""
+"""The failover commands: fence, unfence, drain, promote, cutover, failover. Each resumes where a crash stopped it."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from streaming.message_words import first_names, number_of
 
 
 def fence(scene: Scene, topics: tuple[str, ...] = (), *, without_fence: bool = False) -> FailoverRecord:
-    """Fences these topics; with none given, all that producers write. Lifts the new fence again if a client still
-    writes.
+    """Fences these topics of the source, or with none given all that producers write. Lifts the fence again if a client
+    still writes.
 
-    Topics that were fenced before stay fenced: their clients may have moved.
+    Topics that an earlier command fenced stay fenced, because their clients may have moved.
     Raises FenceCopied, FenceBroken, FenceUnclear, NoAuthorizer, NotNow, LockstepError.
     """
     known, before = scene.journal.record, own_fences(scene.journal.ledger)
@@ -55,9 +55,10 @@ def fence(scene: Scene, topics: tuple[str, ...] = (), *, without_fence: bool = F
 
 
 def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) -> str:
-    """Lifts what a broken fence added to `known`, and says so in a sentence.
+    """Lifts the part of a broken fence that this command added, and returns a sentence about it.
 
-    The ledger may already hold a half-made fence. Of that fence only topics whose clients may have moved stay fenced.
+    `known`: the record before the command. `before`: keys of the ACLs that this flow had then. If an earlier `fence`
+    was half done, only topics whose clients may have moved stay fenced.
     """
     moved = divergences(scene.journal.ledger)
     half = known.doing is Command.FENCE
@@ -87,9 +88,9 @@ def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool) -> Fa
 
 
 def _with_known(scene: Scene, listed: Listed, topics: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns these topics with those that are fenced. () is all that producers write.
+    """Returns these topics and all that are fenced already. () stands for all topics that producers write.
 
-    Fenced topics stay named beside all the others: the clients of those that are drained may have moved.
+    Fenced topics stay in the list, because clients of drained topics may have moved.
     """
     known = scene.journal.record
     if known.state not in (State.FENCED, State.DRAINED):
@@ -98,7 +99,7 @@ def _with_known(scene: Scene, listed: Listed, topics: tuple[str, ...]) -> tuple[
 
 
 def check_fence(scene: Scene, topics: tuple[str, ...] = ()) -> None:
-    """Checks that `fence` can tell who owns the DENY ACLs that are there already. Writes nothing.
+    """Checks that `fence` can tell which flow owns the DENY ACLs that exist already. Writes nothing.
 
     Raises FenceUnclear, NoAuthorizer, LockstepError.
     """
@@ -107,7 +108,7 @@ def check_fence(scene: Scene, topics: tuple[str, ...] = ()) -> None:
 
 
 def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
-    """Checks the same for `cutover`, if it has topics left to fence. Raises as `check_fence`."""
+    """Checks that `cutover` loses nothing, and can fence its topics. Raises NotNow, and as `check_fence`."""
     record = scene.journal.record
     fences = record.state is State.MIRRORING or record.doing is Command.FENCE
     check_nothing_lost(scene)
@@ -116,7 +117,7 @@ def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
 
 
 def check_nothing_lost(scene: Scene) -> None:
-    """Checks that a cutover loses no topic and no record that a job or a file tells of. Raises NotNow."""
+    """Checks that a cutover loses no topic and no record, according to the ledger and the file. Raises NotNow."""
     listed = scene.listed()
     check_seen(scene, listed)
     _check_none_left_out(scene, listed)
@@ -124,8 +125,8 @@ def check_nothing_lost(scene: Scene) -> None:
 
 
 def check_seen(scene: Scene, listed: Listed) -> None:
-    """Raises NotNow for topics that the source hides (`Scene.hidden`), and for topics with fewer partitions than a job
-    saw, unless they are accepted."""
+    """Raises NotNow for topics that the source hides (`Scene.hidden`). Also for topics with fewer partitions than a job
+    saw, unless `--accept` names them."""
     flow = scene.settings.flow
     if hidden := scene.hidden(listed):
         raise NotNow(TOPICS_HIDDEN_BY_SOURCE.format(flow.source, first_names(hidden), flow.target))
@@ -140,10 +141,9 @@ def check_seen(scene: Scene, listed: Listed) -> None:
 
 
 def _check_none_left_out(scene: Scene, listed: Listed) -> None:
-    """Raises NotNow for topics that would be left behind, unless they are accepted.
+    """Raises NotNow for topics that a cutover would leave behind, unless `--accept` names them.
 
-    The file may neither name nor exclude them, as after a typo. They may have no copy, or a name that the target cannot
-    have.
+    Such a topic is neither named nor excluded in the file, as after a typo, or has no copy on the target.
     """
     flow, forgotten = scene.settings.flow, forgotten_copies(scene.settings, listed)
     if left := sorted(set(forgotten) - scene.choices.accepted):
@@ -176,7 +176,7 @@ def _check_none_left_out(scene: Scene, listed: Listed) -> None:
 
 
 def _way_on_idle(scene: Scene) -> str:
-    """Returns what to do for a flow without topics that clients write, in sentences."""
+    """Returns in sentences what the operator does if the flow has no topic that clients write."""
     flow, state = scene.settings.flow, scene.journal.record.state
     see = "`lockstep topics` lists its topics: see that `topics` names the ones you mean"
     try:
@@ -192,7 +192,7 @@ def _way_on_idle(scene: Scene) -> str:
 
 
 def unfence(scene: Scene) -> FailoverRecord:
-    """Lifts the fence. Raises NotNow, FenceUnclear, LockstepError."""
+    """Lifts the fence on the source. Raises NotNow, FenceUnclear, LockstepError."""
     scene.journal.check(Command.UNFENCE)
     # A half-done `unfence` would block another `fence`.
     check_liftable(scene)
@@ -201,16 +201,16 @@ def unfence(scene: Scene) -> FailoverRecord:
 
 
 def drain(scene: Scene) -> FailoverRecord:
-    """Waits until all records are on the target. Raises NotDrained, NotNow, LockstepError."""
+    """Waits until all records of the fenced topics are on the target. Raises NotDrained, NotNow, LockstepError."""
     scene.journal.begin(Command.DRAIN)
     return scene.journal.run(scene.steps())
 
 
 def promote(scene: Scene) -> FailoverRecord:
-    """Ends the flow: the target takes over. Raises NotNow, NotDrained, LockstepError.
+    """Ends the flow, so that the target takes over. Raises NotNow, NotDrained, LockstepError.
 
-    It requires that all topics are fenced, or proves again that no client writes. Then it checks once more for new
-    records.
+    All topics must be fenced. Without a fence, `promote` proves again that no client writes. Then it checks once more
+    for new records.
     """
     if done := promoted(scene):
         return done
@@ -230,7 +230,7 @@ def promote(scene: Scene) -> FailoverRecord:
 
 
 def check_promote(scene: Scene) -> None:
-    """Checks what `promote` checks first, apart from the proof of the fence. Writes nothing. Raises as `promote`."""
+    """Checks that `promote` may begin, but does not prove the fence again. Writes nothing. Raises as `promote`."""
     record = scene.journal.check(Command.PROMOTE)
     if Step.LAST_OFFSETS not in record.done:
         _check_all_fenced(scene)
@@ -238,9 +238,9 @@ def check_promote(scene: Scene) -> None:
 
 
 def promoted(scene: Scene) -> FailoverRecord | None:
-    """Returns the record of a flow that is PROMOTED already, and says so; None if something is left to do.
+    """Returns the record of a flow that is PROMOTED already, and tells the operator; None if it is not.
 
-    A command that died right after the promotion and an earlier failover look alike."""
+    The promotion may be this command's, which died right after it, or one of an earlier cutover."""
     done = scene.journal.has_done(State.PROMOTED)
     if done is not None:
         flow = scene.settings.flow
@@ -259,9 +259,9 @@ def cutover(
     batch: int | None = None,
     agreed: Callable[[Scene], None] = lambda scene: None,
 ) -> FailoverRecord:
-    """Runs a planned failover; run again, it resumes where it stopped. Raises what its parts raise.
+    """Fences, drains and promotes: a planned failover. Run again, it resumes where it stopped. Raises what these raise.
 
-    `batch`: how many topics are fenced and drained at a time. Listeners of states move these clients meanwhile.
+    `batch`: how many topics are fenced and drained at a time, so that their clients can move before the others.
     `agreed`: raises unless the operator agrees. It is called before anything is written.
     """
     if done := promoted(scene):
@@ -328,7 +328,7 @@ def _check_all_fenced(scene: Scene) -> None:
 
 
 def _check_closed(scene: Scene) -> None:
-    """Checks that no client writes the topics that another run fenced. Once these are drained, clients are told to
+    """Checks that no client writes to topics that an earlier run fenced. After their drain, clients are told to
     move."""
     if scene.journal.record.without_fence:
         prove_again(scene)
@@ -338,7 +338,7 @@ def _check_closed(scene: Scene) -> None:
 
 
 def _check_denied(scene: Scene, topics: Collection[str]) -> None:
-    """Whether all of these have their fence on the source now. Raises NotNow."""
+    """Raises NotNow unless the source has the DENY ACLs of all these topics now."""
     there = set(scene.source.acls.describe())
     if left := [acl.resource_name for acl in fence_acls(topics) if acl not in there]:
         raise NotNow(
@@ -347,7 +347,8 @@ def _check_denied(scene: Scene, topics: Collection[str]) -> None:
         )
 
 
-# A failover that does not wait for the source: the loss is agreed to and kept before the flow ends.
+# A failover does not wait for the source. The operator agrees to the loss, and the ledger keeps it, before the flow
+# ends.
 
 
 def failover(
@@ -356,9 +357,10 @@ def failover(
     accept_loss: float | None,
     agreed: Callable[[Prediction], None],
 ) -> FailoverRecord:
-    """Ends the flow although records may be missing. `agreed` raises unless the operator agrees to the prediction.
+    """Ends the flow although records may be lost. `agreed` raises unless the operator agrees to the predicted loss.
 
-    If the source answers, `accept_loss` must be at least the count, or ANY_LOSS if the count is unknown.
+    `accept_loss`: most records that may be lost. If the source answers, it must be at least the predicted number, or
+    ANY_LOSS if that is unknown.
     Raises NotNow, LockstepError.
     """
     if done := scene.journal.has_done(State.FAILED_OVER):
@@ -376,7 +378,7 @@ def failover(
 
 
 def check_loss(scene: Scene, prediction: Prediction, accept_loss: float | None) -> None:
-    """Raises NotNow where the source answers and its loss was not accepted, or less than is predicted."""
+    """Raises NotNow if more loss is predicted than `accept_loss`. If the source answers, `accept_loss` is required."""
     if accept_loss is None:
         if scene.source_answers:
             raise NotNow(_why_to_accept(scene.settings.flow.source, prediction))
@@ -405,12 +407,12 @@ def _why_to_accept(source: str, prediction: Prediction) -> str:
     )
 
 
-# Foretells for a dry run the steps that commands would take from here, and the topics concerned.
+# Predicts for a dry run which steps the commands would do now, and on which topics.
 
 
 @dataclass(frozen=True)
 class Foreseen:
-    """`steps`: in order, each with its command. `then`: the state after them. `topics`: of the source, sorted."""
+    """The steps in order, each with its command. `then`: the state after them. `topics`: the source's, sorted."""
 
     steps: Sequence[tuple[Command, Step]]
     then: State
@@ -418,9 +420,9 @@ class Foreseen:
 
 
 def foreseen(scene: Scene, commands: Sequence[Command]) -> Foreseen:
-    """Returns the steps of commands that follow each other. Commands that cannot begin from here are left out.
+    """Returns the steps that these commands would do, one command after the other. Skips commands that cannot begin.
 
-    Raises NotNow where none of them could begin, LockstepError.
+    Raises NotNow if none can begin, LockstepError.
     """
     record = scene.journal.record
     state, steps = record.state, list[tuple[Command, Step]]()
@@ -437,7 +439,7 @@ def foreseen(scene: Scene, commands: Sequence[Command]) -> Foreseen:
 
 
 def moved_groups(scene: Scene) -> int:
-    """Counts the groups that `promote` writes last offsets of, as the source lists them now. Raises LockstepError."""
+    """Returns how many groups of the source `promote` would write last offsets for. Raises LockstepError."""
     if not scene.settings.enabled.get(Kind.GROUP_OFFSET, False):
         return 0
     return len(chosen_groups(scene.settings, scene.source.groups.names()))

@@ -1,8 +1,8 @@
-"""Could the target take over now? `readiness` answers for `preflight`, status, metrics and page alike. Pure.
+"""Answers whether the target could take over now, for `preflight`, status, metrics and page alike. Pure.
 
-There are two questions. A cutover loses nothing: could it be done? A failover goes without the source: could it be
-done, and how many records would it lose? `readiness_facts` is what was seen. What was not found out is UNKNOWN, never a
-yes.
+There are two questions. Could a cutover be done, which loses nothing? Could a failover be done, which goes without the
+source, and how many records would it lose? Both are answered from `ReadinessFacts`. If a fact is missing, the answer is
+UNKNOWN, never YES.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streaming.message_words import first_names, noun_of, number_of
 
 
 class ReadinessAnswer(str, Enum):
-    """UNKNOWN: not found out, or another process leads the flow, and compares it. DONE: the target has taken over."""
+    """DONE: the target has taken over. UNKNOWN: a fact is missing, or another process leads the flow."""
 
     DONE = "done"
     YES = "yes"
@@ -35,7 +35,7 @@ class ReadinessAnswer(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to one question, and a sentence for it. `since`: from when on no preflight says more than UNKNOWN."""
+    """The answer to one question, and a sentence for it. `since`: start of the time without a valid preflight."""
 
     answer: ReadinessAnswer
     headline: str
@@ -48,8 +48,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Could the flow be cut over now, without loss? Could the target take over without the source, and what would that
-    lose? `checks`: what was found."""
+    """The answers to both questions: for a cutover without loss, and for a failover without the source. `checks`: the
+    results behind them."""
 
     checks: tuple[Check, ...]
     cutover: Answered
@@ -65,7 +65,7 @@ class Readiness:
         return [check for check in self.checks if check.result is not CheckResult.OK]
 
     def as_json(self) -> dict[str, Any]:
-        """For the page. What several checks say alike is one finding."""
+        """Returns the fields for the page. Checks with the same figure and remedy are one finding."""
         found = {(check.figure, check.remedy): check for check in reversed(self.not_well)}
         findings = [
             {
@@ -82,7 +82,7 @@ class Readiness:
 
 
 def readiness(facts: ReadinessFacts, now: datetime | None = None) -> Readiness:
-    """Returns the answers to both questions, and the checks behind them. `now`: None takes the clock's."""
+    """Returns the answers to both questions, and the checks behind them. Without `now`, the clock's time counts."""
     if taken := _taken_over(facts):
         return Readiness((remark("failover", f"the flow is {facts.record.describe()}", GOES_ON),), taken, taken)
     asked = [row for row in QUESTIONS if row.seen_by in _seen(facts.job)]
@@ -91,14 +91,14 @@ def readiness(facts: ReadinessFacts, now: datetime | None = None) -> Readiness:
 
 
 def _seen(job: JobFacts) -> Collection[SeenBy]:
-    """Returns who has seen anything that counts now."""
+    """Returns the sources of facts that are up to date: passes, and the preflight if it is valid."""
     if job.not_checked:
         return (SeenBy.PASSES,)
     return (SeenBy.PASSES, SeenBy.PREFLIGHT_OF_TARGET) if job.trouble else tuple(SeenBy)
 
 
 def _taken_over(facts: ReadinessFacts) -> Answered | None:
-    """Returns the answer to both questions where the target has taken over, or is half done with it."""
+    """Returns the answer to both questions if the target has taken over or is about to; None otherwise."""
     record, target = facts.record, facts.target
     if facts.record_unknown is not None or not record.has_ended:
         return None
@@ -116,7 +116,7 @@ def _since(at: str) -> str:
 
 
 TAKEN_OVER: Mapping[State, str] = {State.PROMOTED: "`lockstep cutover`", State.FAILED_OVER: "`lockstep failover`"}
-"""How the target took over."""
+"""The command by which the target took over, by state."""
 
 
 NOT_COMPARED = "The first comparison is not over yet"
@@ -140,7 +140,7 @@ def _cutover(facts: ReadinessFacts, checks: Sequence[Check]) -> Answered:
 
 
 def _not_known(unchecked: NotChecked) -> Answered:
-    """Records, brokers and rights were not checked, or too long ago."""
+    """Returns UNKNOWN for a flow without a valid preflight."""
     since = f", since {utc_text(unchecked.since)}" if unchecked.since else ""
     asks = "`lockstep preflight` asks both clusters now"
     return Answered(ReadinessAnswer.UNKNOWN, f"Not known{since}: {unchecked.reason}. {asks}", unchecked.since)
@@ -153,7 +153,7 @@ def _reasons(facts: ReadinessFacts, reasons: Sequence[Check]) -> str:
 
 
 def _failover(facts: ReadinessFacts, checks: Sequence[Check], now: datetime) -> Answered:
-    """Without the source: it may be gone, and MM2 with it."""
+    """Returns whether the target could take over without the source and MM2, and what that would lose."""
     job, loss = facts.job, facts.loss
     if job.another:
         return Answered(ReadinessAnswer.UNKNOWN, job.another)
@@ -182,7 +182,7 @@ NO_PREFLIGHT = NotChecked("no preflight was made")
 
 
 def _loses(loss: FailoverLoss, at: datetime, source: str, now: datetime) -> str:
-    """A figure is as old as what it was counted from: what came to the source since is not in it."""
+    """Returns the loss in words, with its age. Records that came to the source later are not in it."""
     most = "" if loss.exact else "at most "
     age = max(0, round((now - (loss.source_seen or at)).total_seconds()))
     return (
@@ -193,12 +193,12 @@ def _loses(loss: FailoverLoss, at: datetime, source: str, now: datetime) -> str:
 
 # The checks behind both answers: `QUESTIONS` is their table.
 #
-# It says for each check who sees what the check is about, and which of the two questions it decides. What was not found
-# out is UNKNOWN, never OK.
+# It says for each check whether passes or a preflight see its facts, and which of the two questions it decides. A check
+# without facts is UNKNOWN, never OK.
 
 
 class CheckResult(str, Enum):
-    """OK. WARNING: has a cost, but stops no failover. FAILED: must be mended first. UNKNOWN: could not be found out."""
+    """WARNING: has a cost, but stops no takeover. FAILED: must be mended first. UNKNOWN: could not be checked."""
 
     OK = "OK"
     WARNING = "WARNING"
@@ -207,7 +207,7 @@ class CheckResult(str, Enum):
 
 
 class Takeover(str, Enum):
-    """CUTOVER: planned, and loses nothing. FAILOVER: without the source, and loses what was not copied."""
+    """CUTOVER: planned, without loss. FAILOVER: without the source, and uncopied records are lost."""
 
     CUTOVER = "cutover"
     FAILOVER = "failover"
@@ -215,15 +215,18 @@ class Takeover(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The answer to one question. `remedy` is empty where there is nothing to do. `decides`: what it stops unless it is
-    OK or a WARNING."""
+    """The result of one check of the clusters, in words."""
 
     name: str
     result: CheckResult
     figure: str
+    """What Lockstep found."""
     limit: str = ""
+    """The figure up to which the check is OK."""
     remedy: str = ""
+    """What the operator does. Empty if there is nothing to do."""
     decides: frozenset[Takeover] = frozenset()
+    """The takeovers that this check stops if it is FAILED or UNKNOWN."""
 
     def stops(self, takeover: Takeover) -> bool:
         return takeover in self.decides and self.result not in (CheckResult.OK, CheckResult.WARNING)
@@ -239,7 +242,7 @@ class Check:
 
 
 GOOD_VERDICTS = frozenset({Verdict.SYNCED, Verdict.PENDING, Verdict.SOURCE_EMPTY})
-"""Verdicts with which a group continues where it was, or shortly before."""
+"""Verdicts of groups that continue on the target where they were on the source, or shortly before."""
 
 
 NO_GROUP = "no group that may skip records"
@@ -252,8 +255,8 @@ ALL_REFUSED = "`lockstep plan` says why each is refused: mend that on the source
 
 
 OWN_OFFSET = Verdict.GROUP_ACTIVE
-"""With this verdict a group continues where its members on the target are. All verdicts that are neither this nor good
-may skip records: the offset is too far on, or the group starts by its reset policy."""
+"""The verdict of a group that has members on the target, and continues where these are. A group with any verdict other
+than this and GOOD_VERDICTS may skip records: its offset is too high, or it starts by its reset policy."""
 
 
 def _heartbeat(facts: ReadinessFacts) -> Iterator[Check]:
@@ -310,7 +313,7 @@ def _records_not_copied(facts: ReadinessFacts) -> Iterator[Check]:
 
 
 def _lag(facts: ReadinessFacts) -> str:
-    """Returns why records are not copied yet, and what to do."""
+    """Returns in words why records are not copied yet, and what to do."""
     lags = f"{facts.copier.label} lags: give it more tasks, or wait"
     if not facts.not_begun or facts.copier is not Copier.MM2:
         return lags
@@ -417,11 +420,11 @@ SEE_GROUPS: Mapping[bool, str] = {
     False: "see that all brokers of both clusters are up; if the source is lost, `lockstep failover --accept-loss` "
     "with a number or `unknown` asks no group",
 }
-"""What to do where groups are not seen, by whether a right is missing."""
+"""What to do if Lockstep cannot read the groups. True: a right is missing. False: for another reason."""
 
 
 def _none_but(name: str, found: Sequence[str], result: CheckResult, none: str, remedy: str, most: int = 10) -> Check:
-    """OK with the figure `none`, unless something was found. `most`: names in the figure."""
+    """Returns OK with the figure `none` if `found` is empty, else `result` with at most `most` of the names."""
     if not found:
         return Check(name, CheckResult.OK, none, none)
     return Check(name, result, first_names(found, most), none, remedy)
@@ -495,7 +498,7 @@ def _flags(facts: ReadinessFacts) -> Iterator[Check]:
 
 
 def _job(facts: ReadinessFacts) -> Iterator[Check]:
-    """What keeps a job from comparing the flow."""
+    """Reports what keeps the job from comparing the flow."""
     job, flow = facts.job, f"{facts.source}->{facts.target}"
     if job.stopped:
         yield Check(flow, CheckResult.FAILED, job.stopped, "", job.stopped_remedy or SEE_STATUS)
@@ -505,7 +508,7 @@ def _job(facts: ReadinessFacts) -> Iterator[Check]:
 
 
 def _records_compared(facts: ReadinessFacts) -> Iterator[Check]:
-    """What is wrong with records on the target, where the job compares them."""
+    """Reports records that differ on the target, if the job compares records."""
     remedy = "`lockstep verify TOPIC` says which records: docs/verify.md"
     for kind, count in facts.job.differences.items():
         result = CheckResult.WARNING if kind in HARMLESS_TO_READERS else CheckResult.FAILED
@@ -520,7 +523,7 @@ def _copying(facts: ReadinessFacts) -> Iterator[Check]:
 
 
 def _remarks(facts: ReadinessFacts) -> Iterator[Check]:
-    """What stops nothing, and an operator wants to know."""
+    """Reports what an operator wants to know, though it stops no takeover."""
     job, flow = facts.job, f"{facts.source}->{facts.target}"
     if job.in_step_at:
         figure = f"what Lockstep keeps was last in step at {utc_text(job.in_step_at)}"
@@ -545,14 +548,14 @@ def remark(name: str, figure: str, remedy: str) -> Check:
 
 
 HARMLESS_TO_READERS = frozenset({"DUPLICATE", "EXTRA"})
-"""What the target has too much of. Any other difference is a lost record or another one."""
+"""Differences by which the target has more records. With any other, records are lost or changed."""
 
 
 GOES_ON = "docs/failover.md says what leads on from there"
 
 
 class SeenBy(Enum):
-    """Who sees what a question is about. A preflight of the target needs no source."""
+    """Where the facts of a check come from. A preflight of the target needs no answer of the source."""
 
     PASSES = "passes"
     PREFLIGHT = "preflight"
@@ -560,7 +563,7 @@ class SeenBy(Enum):
 
 
 class ReadinessQuestion(NamedTuple):
-    """A row of the table: the checks, who sees what they are about, and what they decide."""
+    """A row of `QUESTIONS`: the function that checks, where its facts come from, and which takeovers it decides."""
 
     asks: Callable[[ReadinessFacts], Iterator[Check]]
     seen_by: SeenBy
@@ -595,4 +598,4 @@ QUESTIONS: Sequence[ReadinessQuestion] = (
     ReadinessQuestion(_flags, SeenBy.PREFLIGHT, NEITHER),
     ReadinessQuestion(_remarks, SeenBy.PASSES, NEITHER),
 )
-"""In the order in which they are shown."""
+"""All checks, in the order in which they are shown."""

@@ -1,4 +1,4 @@
-"""Keeps the last seen ends of the source's logs in the ledger, for a failover without the source."""
+"""Keeps the source's end offsets in the ledger, as last seen, for a failover while the source is down."""
 
 from __future__ import annotations
 
@@ -57,46 +57,54 @@ from streaming.mm2.records import TopicPartition
 log = logging.getLogger(__name__)
 
 STARTS_EVERY = 60.0
-"""Seconds between two requests for log starts of partitions that wait to be copied. A partition that was copied farther
-is asked at once: only then does it show whether retention was faster."""
+"""Seconds between two requests for the log starts of partitions with uncopied records. For a partition whose copy made
+progress, Lockstep asks at once. Only then does the log start tell whether retention was faster than MM2."""
 
 OVERTAKEN_AT_ONCE = 20
-"""How many copies one reading of the ends may read. The others wait for the next."""
+"""Most partitions per reading of the ends whose copies are read for losses. Others wait for the next reading."""
 
 FIRST_ENTRY: Key = ("0",)
 
 AT_LEAST_EVERY = 60.0
-"""Seconds after which the time is renewed although no end moved."""
+"""Seconds after which an entry is written again with a new time, although no end moved."""
 
 EndOffsets = Mapping[str, Sequence[int]]
-"""Ends of each topic's partitions, in order. UNSEEN_END where an end was not seen."""
+"""End offsets of each topic's partitions, in order. UNSEEN_END stands for an end that was not seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one reading found: ends; topics that every broker reports as unknown; how far partitions were copied; losses
-    before copying; partitions with new logs. `shrunk`: the ends of logs that became shorter. `cut`: what the copies
-    lack since logs lost their tails. `absent`: topics with copies that the source does not have."""
+    """The result of one reading of the source's ends."""
 
     ends: dict[str, tuple[int, ...]]
     gone: set[str]
+    """Topics that every broker reports as unknown."""
     positions: dict[str, CopiedTo]
+    """How far each topic's partitions were copied."""
     lost: Mapping[TopicPartition, Lost] = field(default_factory=dict)
+    """Records that retention deleted before MM2 copied them."""
     others: frozenset[TopicPartition] = frozenset()
+    """Partitions whose logs are new ones, recreated or truncated."""
     shrunk: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """New ends of logs that became shorter."""
     cut: Mapping[TopicPartition, Lost] = field(default_factory=dict)
+    """Records that the copies lack because a log lost its tail."""
     absent: frozenset[str] = frozenset()
+    """Topics that the source does not have, but the target has copies of."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A reading that began at `at_ms`. `listed`: how many topics the source had then. `recreated`: since the reading
-    before. `cut`: what offset-syncs had told by then of logs that lost their tails."""
+    """A reading of the source's ends that runs beside the passes."""
 
     at_ms: int
+    """When it began, in ms since the epoch."""
     cut: Mapping[TopicPartition, Missed]
+    """Losses of logs that lost their tails, as far as offset-syncs showed them by then."""
     listed: int
+    """How many topics the source had then."""
     recreated: Collection[str]
+    """Topics that were recreated since the previous reading."""
     read: Future[Read]
 
 
@@ -109,10 +117,10 @@ the source's topics, and the new ends of these logs. Called again if it raised, 
 
 
 class SourceEndOffsetStore:
-    """The source's ends for one flow in a running job. Called after each pass.
+    """Reads the end offsets of one flow's source and keeps them in the ledger. A running job calls it after each pass.
 
-    Thousands of partitions take a while. So the ends are read beside the passes, and written after the next pass: only
-    a pass may write the ledger.
+    Thousands of partitions take a while, so a thread reads the ends beside the passes. The store writes them after the
+    next pass, because only a pass may write the ledger.
     """
 
     def __init__(
@@ -129,11 +137,14 @@ class SourceEndOffsetStore:
         copied_topics: Callable[[Mapping[str, int]], Collection[str]] = lambda target: (),
         absent: Callable[[Collection[str]], Collection[str]] = lambda topics: (),
     ) -> None:
-        """`source` reads as MM2 does. `beside`: begins a reading of the ends. `target` reads committed
-        records; None: losses before copying are not looked for. `cut`: returns what the copies lack since logs lost
-        their tails. `copied_ends`: of a copier that preserves offsets; read beside the passes, in place of `syncs`.
-        `copied_topics`: returns the source's topics of these copies. `absent`: which of these the source certainly
-        lacks."""
+        """`source` reads with MM2's isolation level, `target` committed records only. Without `target`, the store looks
+        for no losses before copying. `interval`: seconds between readings. `beside`: starts a reading in a thread.
+
+        `cut`: returns the records that copies lack because logs lost their tails. `copied_ends`: ends of the copies of
+        a copier that preserves offsets, used in place of `syncs`. `copied_topics`: takes partition counts of the
+        target's topics and returns the source topics that these are copies of. `absent`: returns which of the given
+        topics the source certainly lacks.
+        """
         self._cut, self._cuts = cut, dict[TopicPartition, Missed]()
         self._note_shrunk, self._copied_ends = note_shrunk, copied_ends
         self._copied_topics, self._confirmed = copied_topics, absent
@@ -162,13 +173,13 @@ class SourceEndOffsetStore:
         self._absence = Absence[str]()
 
     def note_counted(self, positions: Positions) -> None:
-        """Takes positions that were counted with both clusters. Thread-safe."""
+        """Notes copy positions that a preflight counted with both clusters. Thread-safe."""
         with self._lock:
             self._counted |= positions
 
     @property
     def caught_up_ms(self) -> int | None:
-        """As `CopiedEnds.caught_up_ms`; None where the copier tells of itself."""
+        """`CopiedEnds.caught_up_ms`; None for MM2, which emits heartbeats."""
         return self._copied_ends.caught_up_ms if self._copied_ends else None
 
     def keep(self, context: PassContext) -> None:
@@ -197,7 +208,7 @@ class SourceEndOffsetStore:
             log.warning("the source's ends are not kept for now: %s", error)
 
     def _meet(self, context: PassContext) -> None:
-        """Notes topics that are seen for the first time and have no copy, now or in the pass before."""
+        """Notes new topics without a copy, now or in the previous pass, and recreated topics."""
         if self._known is None:
             self._known = recalled_end_offsets(context.ledger)
             self._copied, self._met = PositionMemory(*by_partition(self._known)), set(self._known)
@@ -212,8 +223,8 @@ class SourceEndOffsetStore:
         self._ids |= ids
 
     def _counts(self, context: PassContext) -> dict[str, int]:
-        """Returns the partition counts to ask for, by topic. Absence from one listing does not mean that a topic is
-        gone."""
+        """Returns the source topics to read ends of, with their partition counts. A topic that is absent from one
+        listing may still exist, so it stays."""
         known = self._known or {}
         source, desired = context.listed.source, context.listed.desired
         # MM2 also copies topics that share a name on the target.
@@ -222,7 +233,7 @@ class SourceEndOffsetStore:
         return dict(sorted((counts | {topic: source[topic] or counts.get(topic, 0) for topic in remote}).items()))
 
     def _without_topic(self, context: PassContext, counts: Mapping[str, int]) -> frozenset[str]:
-        """Returns topics that the target has copies of, and whose ends are not asked for."""
+        """Returns source topics that have copies on the target, but are not in `counts`."""
         listed = context.listed
         names = {name: count for name, count in listed.target.items() if name not in listed.desired.upstream}
         return frozenset(self._copied_topics(names)) - counts.keys()
@@ -298,8 +309,8 @@ class SourceEndOffsetStore:
         return self._target is not None and self._now_ms() >= self._starts_at + STARTS_EVERY * 1000
 
     def _found_lost(self, before: Positions, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, Lost]:
-        """Returns what retention deleted since the positions `before`, not copied by MM2. A position that could not be
-        checked stays as it was, and is checked again."""
+        """Returns the records behind the positions `before` that retention deleted before MM2 copied them. A position
+        that could not be checked stays as it was, and the next reading checks it again."""
         wanted, all_due = self._copied.moved(before), self._asks_starts()
         if all_due:
             wanted |= {where: one for where, one in before.items() if where in ends and one.source < ends[where]}
@@ -379,13 +390,13 @@ class SourceEndOffsetStore:
         self._unwritten.clear()
 
     def _cuts_so_far(self) -> Mapping[TopicPartition, Missed]:
-        """Returns what was told of cut logs and is in no reading yet."""
+        """Returns the losses of logs that lost their tails, as far as no reading has used them yet."""
         for where, one in self._cut().items():
             self._cuts[where] = self._cuts.get(where, NOTHING_MISSED).with_more(one)
         return self._cuts
 
     def _lost_entries(self, ledger: Ledger) -> dict[EntryKey, str | None]:
-        """Returns the ledger's new entries for lost records, where they change."""
+        """Returns the changes to the ledger's entries for lost records. None deletes an entry."""
         if not self._unwritten:
             return {}
         # An operator may have acknowledged losses meanwhile.
@@ -439,8 +450,8 @@ def _end_of(where: TopicPartition, read: Read) -> int | None:
 
 
 def _lost_by_cuts(reading: _Reading, read: Read) -> dict[TopicPartition, Lost]:
-    """Returns the losses that syncs told of. A sync may be forged: no loss is larger than the source's log, which was
-    read after the sync."""
+    """Returns the losses that offset-syncs showed. Each is capped at the source's end offset, read after the sync,
+    because a sync may be forged."""
     ends = {where: _end_of(where, read) or 0 for where in reading.cut}
     return {
         where: Lost(min(one.records, ends[where]), ANY_OFFSET, reading.at_ms, one.unknown)
@@ -457,7 +468,7 @@ def _lost_by_cuts(reading: _Reading, read: Read) -> dict[TopicPartition, Lost]:
 
 
 AHEAD_LIMITS = ReadLimits(most=5000, seconds=2.0)
-"""For all partitions together, at each reading of the source's ends: a thousand offsets a second by default."""
+"""Limits of one reading, for all partitions together: by default a thousand offsets a second."""
 
 
 def counted_ahead(
@@ -466,9 +477,10 @@ def counted_ahead(
     ends: Mapping[TopicPartition, int],
     limits: ReadLimits = AHEAD_LIMITS,
 ) -> dict[TopicPartition, KnownPosition]:
-    """Returns positions moved up to the source's ends, or to where they could be read. `source` reads as MM2 does.
+    """Reads the waiting records behind these positions and returns the positions moved to where it read, with counts.
 
-    The shortest stretches come first. Left out are stretches beyond the limits, and those that may have lost records.
+    `source` reads with MM2's isolation level. `ends`: end offsets on the source. The shortest stretches come first. The
+    result leaves out stretches beyond the limits, and stretches that may have lost records.
     Raises ClusterUnreachable, RightsMissing.
     """
     compacted = source.compacted({where.topic for where in positions})
@@ -491,7 +503,7 @@ def counted_ahead(
 def _chosen(
     positions: Mapping[TopicPartition, KnownPosition], ends: Mapping[TopicPartition, int], most: int
 ) -> dict[TopicPartition, tuple[int, int | None]]:
-    """Returns the shortest stretches that together have at most so many offsets."""
+    """Returns the shortest stretches, [position, end), that together have at most `most` offsets."""
     spans: dict[TopicPartition, tuple[int, int | None]] = {}
     for length, where in sorted((ends[where] - one.source, where) for where, one in positions.items()):
         if length > most:
@@ -513,36 +525,37 @@ Positions = Mapping[TopicPartition, KnownPosition]
 
 @dataclass(frozen=True)
 class CopyEvidence:
-    """What was known before the source's ends were read, by partition there. `syncs`: of all partitions; None while
-    MM2's offset-syncs are not read to their end. `counted`: counts with both clusters since the last reading. `unborn`:
-    log starts of partitions whose topic was first seen on the source when the target had no copy yet. `recreated`:
-    topics that have another id on the source since the last reading."""
+    """Evidence of how far partitions of the source were copied, collected before the source's ends were read."""
 
     syncs: Mapping[TopicPartition, LatestSync] | None = None
+    """MM2's last offset-sync of each partition; None until all of them were read."""
     counted: Positions = field(default_factory=dict)
+    """Positions that were counted with both clusters since the last reading."""
     unborn: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Log starts of new topics, which had no copy when Lockstep first saw them."""
     recreated: Collection[str] = ()
+    """Topics that got another id on the source since the last reading."""
 
 
 class PositionMemory:
-    """Positions of one flow in a running job. Not thread-safe."""
+    """Remembers how far each partition of one flow was copied, while the job runs. Not thread-safe."""
 
     def __init__(self, positions: Positions, ends: Mapping[TopicPartition, int]) -> None:
-        """`positions`: kept by an earlier process. They count as long as a sync of the partition is still known."""
+        """`positions`, `ends`: from the ledger. A position counts while MM2 has an offset-sync of its partition."""
         self.positions, self._ends = dict(positions), dict(ends)
         self._unconfirmed = set(positions)
         self._syncs: Mapping[TopicPartition, LatestSync] = {}
         self._gaps = set[TopicPartition]()
         self.to_count: Positions = {}
-        """Positions in logs with gaps for which syncs brought nothing newer, and positions of new topics."""
+        """Positions whose waiting records are to be counted one by one: in logs with gaps, and of new topics."""
         self._doubted: dict[TopicPartition, KnownPosition] = {}
         self.others = set[TopicPartition]()
-        """Partitions whose logs the last renewal found to be new."""
+        """Partitions whose logs are new ones, according to the last `renew`."""
         self.shrunk = dict[TopicPartition, int]()
-        """Of `others`, partitions whose source log was longer before, with its end at the last renewal."""
+        """Partitions whose source log became shorter, with its end at the last `renew`."""
 
     def moved(self, before: Positions) -> dict[TopicPartition, KnownPosition]:
-        """Returns positions of `before` that the last renewal replaced by later ones of the same logs."""
+        """Returns the positions in `before` that the last `renew` replaced by later ones of the same logs."""
         return {
             where: position
             for where, position in before.items()
@@ -550,8 +563,8 @@ class PositionMemory:
         }
 
     def renew(self, ends: Mapping[TopicPartition, int], evidence: CopyEvidence) -> dict[TopicPartition, KnownPosition]:
-        """Returns all known positions. `ends`: of the source, read after the evidence. Partitions without an end keep
-        their position."""
+        """Updates the positions from the evidence, and returns all of them. `ends`: the source's, read after the
+        evidence. Partitions without an end keep their position."""
         to_count: dict[TopicPartition, KnownPosition] = {}
         self.others.clear()
         self.shrunk.clear()
@@ -603,7 +616,7 @@ class PositionMemory:
         return furthest(known, [one for one in found if one.source <= end])
 
     def _is_over(self, where: TopicPartition, sync: LatestSync | None) -> bool:
-        """Whether the offset-syncs say that the logs are new ones."""
+        """Whether the offset-syncs show that a log was recreated: a sync vanished, or its downstream offset fell."""
         before = self._syncs.get(where)
         if sync is None:
             return before is not None or where in self._unconfirmed

@@ -1,4 +1,4 @@
-"""What each step of a failover does on the two clusters of a flow. Each may be repeated."""
+"""The steps of a failover on the two clusters of a flow. Each may be repeated."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition
 
 SHOWN_WITHIN = 30.0
-"""Seconds until the source shows a fence."""
+"""Seconds within which the source must show the fence's ACLs."""
 
 
 def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
-    """Returns what each step does. Each may be repeated."""
+    """Returns the function that does each step. Each may be repeated."""
     return {
         Step.DENY_WRITES: partial(_deny_writes, scene),
         Step.PROVE_FENCE: partial(prove_fence, scene),
@@ -87,9 +87,9 @@ def _deny_writes(scene: Scene) -> None:
 
 
 def prove_fence(scene: Scene) -> None:
-    """Waits until the ends of the topics that it is about stand still, and keeps them in the ledger.
+    """Waits until the ends of the fenced topics stand still, and keeps these ends in the ledger.
 
-    If a client wrote since the last proof, that takes longer than the writer's pause.
+    If a client wrote since the last proof, they must stand still for twice the time since then (LONGEST_PROOF_S).
     Raises FenceBroken, LockstepError.
     """
     partitions = list(scene.pairs(scene.listed()))
@@ -113,9 +113,9 @@ def prove_fence(scene: Scene) -> None:
 def _written_since_proof(
     scene: Scene, records: RecordReader, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, datetime]:
-    """Partitions that got a record since their ends were proven to stand still, with the time since when they did.
+    """Returns partitions that got a record since the last proof of their topic, with the time of that proof.
 
-    A partition that its topic got since then had no record at that time."""
+    A partition that was added since then counts from offset 0."""
     proven = known_proof(scene.journal.ledger, topics_of(partitions))
     ends = {where: proven[where.topic].ends.get(where, 0) for where in partitions if where.topic in proven}
     came = written_since(records, ends, ends_of_logs(records, list(ends), scene.waiting))
@@ -123,9 +123,10 @@ def _written_since_proof(
 
 
 def hold_fence(scene: Scene) -> bool:
-    """Whether the fence had to be proven again: a record came since it was, or no proof of a partition is kept.
+    """Proves the fence again if a record came since the last proof, or if a partition has no proof. Returns whether it
+    did.
 
-    Raises FenceBroken where a client goes on writing; the flow stays as it is.
+    Raises FenceBroken if a client still writes. The flow then keeps its state.
     """
     partitions = list(scene.pairs(scene.listed()))
     proven = known_proof(scene.journal.ledger, topics_of(partitions))
@@ -138,7 +139,7 @@ def hold_fence(scene: Scene) -> bool:
 
 
 def prove_again(scene: Scene) -> None:
-    """Of a flow that is fenced already. Raises FenceBroken."""
+    """Proves again that no client writes to the topics of a fenced flow. Raises FenceBroken."""
     try:
         prove_fence(scene)
     except FenceBroken as error:
@@ -158,7 +159,7 @@ def _lift_fence(scene: Scene) -> None:
 
 
 def _warn_of_moved(scene: Scene) -> None:
-    """What clients that have moved already wrote on the target: it stays there, where MM2 copies on behind it."""
+    """Warns of records that moved clients wrote to copies on the target. MM2 appends its copies behind them."""
     known, target = divergences(scene.journal.ledger), scene.settings.flow.target
     try:
         found = written_on_target(scene, known) if known else WrittenSince()
@@ -179,7 +180,7 @@ def _warn_of_moved(scene: Scene) -> None:
 
 
 def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> list[Arrival]:
-    """Returns the partitions that miss a record on the target, or for which that is unknown.
+    """Returns the source partitions with records that are missing on the target, or may be.
 
     Topics of an earlier batch count as they were when drained: their clients may have moved already.
     """
@@ -190,7 +191,7 @@ def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]
 
 
 def _seen_ends(scene: Scene, pairs: Pairs) -> dict[TopicPartition, int]:
-    """Returns the highest end of each partition that a job saw or that the fence was proven with."""
+    """Returns the highest end of each source partition that a job or a proof of the fence saw."""
     ledger = scene.journal.ledger
     seen = dict(by_partition(kept_end_offsets(ledger))[1])
     for proven in known_proof(ledger, topics_of(pairs)).values():
@@ -199,15 +200,15 @@ def _seen_ends(scene: Scene, pairs: Pairs) -> dict[TopicPartition, int]:
 
 
 def wanted_pairs(scene: Scene) -> dict[TopicPartition, TopicPartition]:
-    """Returns the partitions whose last record must be on the target, with their copies, as the source lists them
-    now."""
+    """Returns the source partitions whose last record must be on the target, with their copies. Topics that `--accept`
+    names are left out."""
     accepted = scene.choices.accepted
     return {where: copy for where, copy in scene.pairs(scene.listed()).items() if where.topic not in accepted}
 
 
 def _await_records(scene: Scene) -> None:
-    """Waits for the records, and compares them if `--verify` asks for it, before clients are told to write the
-    copies."""
+    """Waits until all records are on the target, and compares them if `--verify` is given. Afterwards clients may
+    move."""
     pairs = wanted_pairs(scene)
     _await_last(scene, pairs)
     compared = compare_copies(scene, pairs)
@@ -220,7 +221,7 @@ def _await_records(scene: Scene) -> None:
 
 
 def check_acknowledged(scene: Scene, listed: Listed) -> None:
-    """Raises NotNow for topics that lost records on the way, unless they are accepted or acknowledged."""
+    """Raises NotNow for topics that lost records before MM2 copied them, unless they are accepted or acknowledged."""
     remote, now_ms = listed.desired.remote, milliseconds(scene.journal.now())
     with scene.readers() as (source, target):
         lost = unacknowledged(lost_by_now(scene.journal.ledger, source, target, remote, now_ms))
@@ -251,8 +252,8 @@ def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) ->
 
 
 def check_copied(scene: Scene) -> None:
-    """Checks that each partition's last record is on the target. It waits only while an answer is missing, as during an
-    election of leaders. Raises NotDrained."""
+    """Checks that each partition's last record is on the target. Waits only for brokers that give no answer, as during
+    a leader election. Raises NotDrained."""
     pairs = wanted_pairs(scene)
     check_decided(scene, pairs)
     within = min(ELECTED_WITHIN_S, scene.choices.drain_within)
@@ -266,11 +267,11 @@ def check_copied(scene: Scene) -> None:
 
 
 def _keep_divergence(scene: Scene) -> None:
-    """Keeps the divergences. Topics of an earlier batch have theirs from before their clients moved. Without batches
-    they are kept anew for a topic that clients went on writing on the source.
+    """Writes to the ledger where each copy ends now, and what it lacks: the topics' divergences.
 
-    Unless the failover is unplanned, it raises NotDrained if a record came since the last check, and if the end of a
-    copy is unknown.
+    Topics of an earlier batch keep the divergence from before their clients moved. Without batches, a repeated drain
+    renews the divergences. In a planned failover this raises NotDrained if a record came since the last check, or if
+    the end of a copy is unknown.
     """
     ledger, record = scene.journal.ledger, scene.journal.record
     if record.doing is Command.FAIL_OVER:
@@ -296,7 +297,7 @@ def _keep_divergence(scene: Scene) -> None:
 
 
 def _divergences_now(scene: Scene, prediction: Prediction) -> dict[str, Divergence]:
-    """Returns where the target's copies end now, with the prediction."""
+    """Returns the divergence of each source topic: where its copy ends now, and the predicted loss."""
     found: dict[str, Divergence] = {}
     with closing(scene.target.records("read_uncommitted")) as target:
         copies = {
@@ -339,8 +340,8 @@ def _refuse_late(scene: Scene, prediction: Prediction) -> None:
 
 
 def tell_late(scene: Scene) -> None:
-    """Says which records came since the proof of the fence. The flow has ended: nothing stops the promotion any
-    more."""
+    """Warns of records that came to the source since the proof of the fence. Only a warning, for the flow has
+    ended."""
     source = scene.settings.flow.source
     try:
         partitions = list(scene.pairs(scene.listed()))
@@ -385,7 +386,7 @@ def count_missing(missing: Collection[Arrival]) -> str:
 
 
 def grant_writes(scene: Scene) -> None:
-    """Creates the held-back ALLOW WRITE ACLs on the target. From then on this flow owns them."""
+    """Creates the held-back ALLOW WRITE ACLs on the target. From then on this flow owns these ACLs."""
     ledger = scene.journal.ledger
     staged = ledger.values(Entry.STAGED)
     bindings = granted_later(staged, scene.settings)
@@ -411,7 +412,7 @@ def grant_writes(scene: Scene) -> None:
 
 
 def with_all_copies(scene: Scene, prediction: Prediction) -> Prediction:
-    """Returns the prediction, with "end never seen" for each copy on the target that it lacks."""
+    """Returns the prediction with every copy on the target. Added partitions get UNSEEN_END as their source end."""
     known, remote = {topic: list(ends) for topic, ends in prediction.known.items()}, dict(prediction.remote)
     for topic, (name, partitions) in scene.copies(scene.target.cluster.list_topics()).items():
         remote.setdefault(topic, name)
@@ -421,16 +422,16 @@ def with_all_copies(scene: Scene, prediction: Prediction) -> Prediction:
 
 
 def compare_copies(scene: Scene, pairs: Pairs) -> bool:
-    """Compares what was not compared yet of these partitions. Returns whether there was any. Raises what `compare`
-    does."""
+    """Compares the records of these partitions that were not compared yet. Returns whether it compared any. Raises what
+    `CopyCheck.run` raises."""
     return scene.verify is not None and scene.verify.run({where.topic for where in pairs}, _drained_ends(scene, pairs))
 
 
 def _drained_ends(scene: Scene, pairs: Pairs) -> dict[TopicPartition, int]:
-    """Returns where complete copies ended when they were drained. Clients that moved may have written behind these
-    ends.
+    """Returns where complete copies ended when they were drained, by partition of the target. Clients that moved may
+    have written behind these ends.
 
-    Records that came to the source since then, and were copied, are compared as well.
+    A partition that got records on the source since then is left out, so that its new records are compared, too.
     """
     with scene.readers() as (source, target):
         drained = still_drained(scene.journal.ledger, source, target, pairs)

@@ -1,4 +1,4 @@
-"""Compares the ends of both logs of each partition, to find records that are not on the target yet. Writes nothing."""
+"""Finds records that are not on the target yet, by the last records of a partition on both sides. Writes nothing."""
 
 from __future__ import annotations
 
@@ -31,41 +31,40 @@ from sinks.ledger.ledger import Ledger
 from streaming.mm2.records import TopicPartition
 
 ARRIVAL_LIMITS = ReadLimits(most=200_000, seconds=60.0)
-"""Beyond these limits the count is reported as a minimum."""
+"""How far the source is read to search the target's last record. Beyond, unread offsets count as records."""
 
 CLOCKS_DIFFER_MS = 10_000
-"""How far the clocks of two clusters may be apart."""
+"""Largest difference between the clocks of two clusters, in ms, that is tolerated."""
 
 LONG_TAIL_RECORDS = 2_000
-"""Records at the end of a copy that are compared where the source may have its last ones more than once."""
+"""Records at the end of a copy that are compared if the source may hold the same records twice."""
 
 WIDER = 8
-"""Factor by which the stretch grows when it held no record."""
+"""Factor by which the stretch of offsets that is read grows if it held too few records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How far the copy of one partition of the source is. `behind`: the records that have not arrived on the target.
-    `problem`: why that is unknown.
-
-    `positioned`: whether it is known how far the partition was copied. If not, `behind` counts all offsets of its log.
-    """
+    """How many records of one source partition have not arrived on the target."""
 
     where: TopicPartition
     behind: Behind | None = None
+    """The records that have not arrived."""
     problem: str | None = None
+    """Why `behind` is unknown."""
     positioned: bool = True
+    """Whether it is known how far the partition was copied. If not, `behind` counts all offsets of its log."""
 
     @property
     def arrived(self) -> bool:
-        """Whether the last record of the source is certainly the last one on the target."""
+        """Whether the target certainly has the source's last record."""
         return self.behind is not None and self.behind.records == 0 and self.behind.exact
 
 
 def pairs_of(
     remote: Mapping[str, str], source: Mapping[str, int], topics: Iterable[str]
 ) -> dict[TopicPartition, TopicPartition]:
-    """Returns the source partitions of these topics with their copies. `source`: partition counts."""
+    """Returns the partitions of these source topics with their copies. `remote`: target names. `source`: counts."""
     return {
         TopicPartition(topic, number): TopicPartition(remote[topic], number)
         for topic in topics
@@ -74,7 +73,7 @@ def pairs_of(
 
 
 def unlisted(source: Mapping[str, int], topics: Iterable[str]) -> dict[TopicPartition, Arrival]:
-    """Returns a problem for each topic without listed partitions, for example where its metadata came with an error."""
+    """Returns a problem for each topic that the source lists no partition of. `source`: its partition counts."""
     return {
         where: Arrival(where, problem="the source lists no partition of this topic")
         for topic in topics
@@ -84,7 +83,7 @@ def unlisted(source: Mapping[str, int], topics: Iterable[str]) -> dict[TopicPart
 
 
 def sharing(shared: Mapping[str, str], source: Mapping[str, int]) -> dict[TopicPartition, Arrival]:
-    """Returns a problem for each partition of the topics that share one name on the target.
+    """Returns a problem for each partition of source topics that share one name on the target.
 
     `shared`: that name, by topic. `source`: partition counts.
     """
@@ -96,10 +95,10 @@ def sharing(shared: Mapping[str, str], source: Mapping[str, int]) -> dict[TopicP
 
 
 def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[TopicPartition, Arrival]:
-    """Returns, for each source partition, how many records the target lacks. Reads the target first, so that a record
-    that is copied meanwhile counts as missing.
+    """Returns, for each source partition, how many records the target lacks. Reads the target first, so a record that
+    MM2 copies meanwhile counts as missing.
 
-    `source` reads as MM2 does (`isolation.level`). Raises ClusterUnreachable, RightsMissing.
+    `source` reads with MM2's isolation level. Raises ClusterUnreachable, RightsMissing.
     """
     there = _tails(target, pairs.values())
     here = _tails(source, pairs)
@@ -153,11 +152,11 @@ def _may_stand_earlier(
     targets: Mapping[TopicPartition, list[Fingerprint]],
     tails: Mapping[TopicPartition, list[Fingerprint]],
 ) -> list[TopicPartition]:
-    """Returns the counted partitions whose source may have the target's last records before its own last ones, too.
+    """Returns partitions whose source may hold the target's last records a second time, before the tail that was read.
 
-    A producer that sends a batch again appends the same records with the same timestamps. The broker's time index tells
-    whether the log has such timestamps before the tail. Where the target sets the timestamps, a record that came to the
-    source after the target's last one is no original of it. `targets`, `tails`: the last records of both sides.
+    A producer that resends a batch appends the same records with the same timestamps. The broker's time index tells
+    whether the log has such timestamps before the tail. If the target sets the timestamps, a source record that is
+    younger than its supposed copy cannot be its original. `targets`, `tails`: last records on target and source.
     """
     counted = {where: one.behind for where, one in found.items() if one.behind and targets.get(where) and tails[where]}
     appended = {where for where in counted if _is_appended(targets[where])}
@@ -171,8 +170,8 @@ def _may_stand_earlier(
 
 
 def _with_hidden(one: Arrival, hidden: range | None) -> Arrival:
-    """With the offsets behind an open transaction, which a reader of committed records does not get. Any of them may be
-    a record that commits."""
+    """Returns the arrival with the `hidden` offsets counted as missing. They lie behind an open transaction, and a
+    reader of committed records does not get them. Any of them may be a record that commits."""
     if hidden is None or one.behind is None:
         return one
     known = one.behind
@@ -183,7 +182,7 @@ def _with_hidden(one: Arrival, hidden: range | None) -> Arrival:
 def _searched(
     source: RecordReader, targets: Mapping[TopicPartition, list[Fingerprint]], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[TopicPartition, Arrival]:
-    """Reads the source from where the target's tail begins."""
+    """Returns how many records the target lacks. Reads the source from where the target's last records begin."""
     if not targets:
         return {}
     starts = _starts(source, targets, logs)
@@ -196,8 +195,8 @@ def _searched(
 def _starts(
     source: RecordReader, targets: Mapping[TopicPartition, list[Fingerprint]], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[TopicPartition, int]:
-    """Finds start offsets by the timestamps of the target's tail. Timestamps that the target set itself are not
-    used."""
+    """Returns the source offsets to read from, by the oldest timestamp of the target's last records. If the target sets
+    timestamps itself, reading starts ARRIVAL_LIMITS before the end."""
     appended = {where for where, tail in targets.items() if _is_appended(tail)}
     times = {
         where: min(one.timestamp for one in tail) for where, tail in targets.items() if tail and where not in appended
@@ -232,18 +231,20 @@ def _compared(
 
 @dataclass(frozen=True)
 class _Tails:
-    """`whole`: partitions of few records, whose `tails` have all. `hidden`: offsets from the last stable one on, which
-    the reader does not get."""
+    """The last records of partitions on one cluster."""
 
     tails: Mapping[TopicPartition, list[Fingerprint]]
     logs: Mapping[TopicPartition, LogRange]
     problems: Mapping[TopicPartition, str]
+    """Why the last records of a partition could not be read."""
     whole: Collection[TopicPartition]
+    """Partitions with so few records that `tails` has all."""
     hidden: Mapping[TopicPartition, range]
+    """Offsets from the last stable offset on, which a reader of committed records does not get."""
 
 
 def _tails(reader: RecordReader, partitions: Collection[TopicPartition], most: int = TAIL_RECORDS) -> _Tails:
-    """Returns the last records of each partition, at most so many. A tail is `whole` if the partition has fewer."""
+    """Reads the last records of each partition, at most `most`."""
     seen = reader.ends(partitions)
     logs, tails = seen.items, dict[TopicPartition, list[Fingerprint]]()
     problems = {where: f"on {reader.alias}: {fault}" for where, fault in seen.errors.items()}
@@ -269,7 +270,7 @@ def _tails(reader: RecordReader, partitions: Collection[TopicPartition], most: i
 def _read(
     reader: RecordReader, spans: Mapping[TopicPartition, tuple[int, int]], most: int | None = None
 ) -> dict[TopicPartition, tuple[list[Fingerprint], Why, int]]:
-    """The records of each stretch, the last `most` of them, why reading ended, and at which offset."""
+    """Returns the last `most` records of each stretch [start, stop), why reading ended, and at which offset."""
     found: dict[TopicPartition, deque[Fingerprint]] = {where: deque(maxlen=most) for where in spans}
     endings = read_records(
         reader, spans, ARRIVAL_LIMITS, lambda where, record: found[where].append(fingerprint_of(record))
@@ -282,10 +283,10 @@ def with_seen_ends(
     ends: Mapping[TopicPartition, int],
     seen: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, Arrival]:
-    """With the offsets that a job saw on the source (`seen`) and that lie behind its `ends` now.
+    """Returns the arrivals with offsets counted as missing that a job saw, but that lie behind the source's end now.
 
-    A leader that is cut off from its controller tells what it had. A log may have lost its tail. Either way records
-    that a job saw may be missing on the target.
+    `ends`: the source's ends now. `seen`: the highest ends that a job saw. A leader that is cut off from its controller
+    reports an old end, or a log lost its tail. Either way the target may lack records that the job saw.
     """
     return {
         where: one
@@ -301,7 +302,7 @@ AGE_LIMITS = ReadLimits(most=1, seconds=5.0)
 def with_ages(
     found: Mapping[TopicPartition, Arrival], open_uncommitted: Callable[[], RecordReader]
 ) -> Mapping[TopicPartition, Arrival]:
-    """With the age of what lies behind an open transaction, by the first record there. Raises ClusterUnreachable."""
+    """Returns the arrivals with the age of the first record behind an open transaction. Raises ClusterUnreachable."""
     ageless = {
         where: one.behind
         for where, one in found.items()
@@ -322,19 +323,20 @@ ALL_THERE = Behind(0, None, True)
 
 @dataclass(frozen=True)
 class ArrivalsSeen:
-    """`source` and `target` hold the logs as they were before any record was read. `source` and `arrivals` are by
-    partition of the source, `target` by partition of the target. `read`: partitions whose records were read.
-    `positions`: how far they were copied, where the count is exact."""
+    """The arrivals by source partition, and the logs of both sides as they were before any record was read."""
 
     arrivals: Mapping[TopicPartition, Arrival]
     source: Mapping[TopicPartition, LogRange]
     target: Mapping[TopicPartition, LogRange]
+    """Logs by partition of the target."""
     read: int
+    """Number of partitions whose records were read."""
     positions: Mapping[TopicPartition, KnownPosition]
+    """How far source partitions were copied, if the count is exact."""
 
 
 class ArrivalMemory:
-    """Arrivals of one flow. A partition that had arrived, and whose logs did not change, counts as arrived."""
+    """Remembers which partitions of one flow had arrived. Those whose logs did not change since are not read again."""
 
     def __init__(self) -> None:
         self._arrived: dict[TopicPartition, tuple[object, ...]] = {}
@@ -342,8 +344,8 @@ class ArrivalMemory:
     def observe(
         self, source: RecordReader, target: RecordReader, pairs: Pairs, ids: Mapping[str, tuple[str, str]]
     ) -> ArrivalsSeen:
-        """Returns the same as `arrivals`. `ids`: both sides' topic ids, by topic of the source. A new id means a new
-        log.
+        """Returns the arrivals of all `pairs`, and reads only partitions that changed. `ids`: topic ids on the source
+        and the target, by source topic. A new id means a new log.
 
         Raises ClusterUnreachable, RightsMissing.
         """
@@ -385,16 +387,16 @@ class ArrivalMemory:
 
 
 def as_at_takeover(ledger: Ledger, target: RecordReader) -> AsItWas:
-    """Returns the target without what came to its copies since the takeover. Raises LockstepError."""
+    """Returns a reader of the target that hides records written after the takeover. Raises LockstepError."""
     return AsItWas(target, takeover_ends(divergences(ledger)))
 
 
 def arrivals_at_takeover(
     ledger: Ledger, source: RecordReader, target: RecordReader, pairs: Pairs
 ) -> dict[TopicPartition, Arrival]:
-    """Returns the same as `arrivals`. Copies with a recorded divergence count as they were then.
+    """Returns the same as `arrivals`, but compares a copy with a recorded divergence as it was at that takeover.
 
-    A record missing there may have been copied since. If the copy is certainly complete now, it counts as it is now.
+    MM2 may have copied a record since. If the copy is certainly complete now, it counts as complete.
     Raises ClusterUnreachable, RightsMissing, LockstepError.
     """
     taken, same = takeover_ends(divergences(ledger)), still_drained(ledger, source, target, pairs)
@@ -409,12 +411,12 @@ def arrivals_at_takeover(
 def still_drained(
     ledger: Ledger, source: RecordReader, target: RecordReader, pairs: Pairs
 ) -> dict[TopicPartition, int]:
-    """Returns the partitions of the source that were drained without a loss, and that end where they ended then, with
-    the ends of their copies.
+    """Returns source partitions that were drained without a loss and have not grown since, with their copies' ends at
+    the drain.
 
-    Of the records only the last one is compared again, because the copy's retention goes on. Where it is another one,
-    one of both logs is another log, or lost its tail. Of a compacted topic only a record right before the end counts:
-    clients that moved overwrite keys of the copy.
+    Only the last record is compared again, because the copy's retention goes on. If it differs, a log was recreated or
+    lost its tail. In a compacted topic only a record right before the end is compared, because clients that moved
+    overwrite keys of the copy.
     Raises ClusterUnreachable, RightsMissing, LockstepError.
     """
     known, drained = divergences(ledger), dict[TopicPartition, tuple[int, int]]()
@@ -441,8 +443,8 @@ def still_drained(
 def _last_before(
     reader: RecordReader, ends: Mapping[TopicPartition, int], compacted: Collection[TopicPartition]
 ) -> dict[TopicPartition, Fingerprint | Why | None]:
-    """Returns the last record before each end; None if there is none, a `Why` if it could not be read. For compacted
-    partitions: the record right before the end."""
+    """Returns the last record before each end; None without one, a `Why` if it could not be read. In `compacted`
+    partitions only the record right before the end counts."""
     right_before = {where: (end - 1, end) for where, end in ends.items() if where in compacted and end > 0}
     found: dict[TopicPartition, Fingerprint | Why | None] = {
         where: records[-1] if records else None if why in (Why.STOP, Why.END) else why
@@ -454,7 +456,7 @@ def _last_before(
 
 
 def _are_alike(ours: Fingerprint | Why | None, theirs: Fingerprint | Why | None) -> bool:
-    """Whether both may be one record. Retention takes either, and a cleaner that of a compacted topic."""
+    """Whether both may be the same record. Retention or compaction may have deleted either of them."""
     if isinstance(ours, Fingerprint) and isinstance(theirs, Fingerprint):
         return ours.digest == theirs.digest
     return not isinstance(ours, Why) and not isinstance(theirs, Why)

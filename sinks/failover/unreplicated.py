@@ -1,4 +1,4 @@
-"""Finds records that one of the clusters alone has after a takeover. Reads both clusters, writes nothing."""
+"""Finds records that only one of the two clusters has after a takeover. Reads both clusters, writes nothing."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ HAND_ON = "Copy them by other means, delete them from {} with kafka-delete-recor
 
 @dataclass(frozen=True)
 class Unreplicated:
-    """Records that one cluster alone has, by its partition. Partitions without any are left out.
+    """Records that only one cluster has, by its partition. Partitions without such records are left out.
 
-    `problems`: partitions that could not be checked. `exact`: whether none of these records was copied after all.
+    `problems`: why partitions could not be checked. Unless `exact`, some of these records may have been copied.
     """
 
     records: Mapping[TopicPartition, list[Record]]
@@ -63,10 +63,11 @@ class Unreplicated:
 
 
 def unreplicated(scene: Scene) -> Unreplicated:
-    """Returns records behind the divergence on the source that are not on the target since. Raises LockstepError.
+    """Returns the source's records that the target lacked at the takeover, and that MM2 has not copied since. Raises
+    LockstepError.
 
-    What MM2 copied after the takeover counts as copied. For a partition without a divergence the copy is read, wholly
-    if its end does not suffice. Without a copy nothing was copied.
+    If a partition has no divergence in the ledger, its copy is read: the last records, or all if these do not suffice.
+    If it has no copy, none of its records was copied.
     """
     known, listed = divergences(scene.journal.ledger), scene.listed()
     wanted, pairs = _partitions(scene, listed, known)
@@ -81,7 +82,7 @@ def unreplicated(scene: Scene) -> Unreplicated:
 def _compared(
     scene: Scene, listed: Listed, pairs: Mapping[TopicPartition, TopicPartition], known: Mapping[str, Divergence]
 ) -> Unreplicated:
-    """Returns the same for partitions that the source lists. Raises TooManyRecords, LockstepError."""
+    """Returns what `unreplicated` does, for these partitions of the source. Raises TooManyRecords, LockstepError."""
     taken, names = takeover_ends(known), Counter(pairs.values())
     # Where topics share a copy, its end does not say how far each of them was copied.
     whole = {where for where, copy in pairs.items() if names[copy] > 1}
@@ -123,8 +124,8 @@ def _compared(
 def _purged(
     target: RecordReader, pairs: Mapping[TopicPartition, TopicPartition], known: Mapping[str, Divergence]
 ) -> set[TopicPartition]:
-    """Returns partitions whose copy no longer has any record of the takeover, because its retention deleted them, and
-    whose end and loss were known then."""
+    """Returns source partitions whose copy has no record left from before the takeover, because retention deleted them.
+    Only those whose end and loss the ledger kept at the takeover."""
     taken = takeover_ends(known)
     logs = target.ends([copy for copy in pairs.values() if taken.get(copy)]).items
     past = {where for where, copy in pairs.items() if copy in logs and logs[copy].start >= taken[copy]}
@@ -132,8 +133,8 @@ def _purged(
 
 
 def _then(known: Mapping[str, Divergence], where: TopicPartition) -> tuple[int, int]:
-    """Returns the source's end at the takeover, and how many records before it were lost then; negative numbers where
-    that is unknown."""
+    """Returns the source's end offset at the takeover, and how many records before it the target lacked. A negative
+    number stands for unknown."""
     one, number = known.get(where.topic), where.partition
     if one is None or number >= len(one.known):
         return UNSEEN_END, UNSEEN_END
@@ -146,11 +147,11 @@ def _since_takeover(
     partitions: Collection[TopicPartition],
     ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Returns the source's offsets from which on records count at the least: behind its end at the takeover, and before
-    that as many as were lost then. `ends`: now. Leaves out partitions without such records.
+    """Returns for each partition the source offset of its first missing record, at the latest. Leaves out partitions
+    without missing records. `ends`: the source's ends now.
 
-    Offsets before the end tell no number of records: some are markers, aborted records or compacted away. Raises
-    TooManyRecords, LockstepError.
+    That is the end at the takeover, moved back by as many records as were missing then. These records are read, because
+    some offsets are markers, aborted records or compacted away. Raises TooManyRecords, LockstepError.
     """
     then = {where: _then(known, where) for where in partitions}
     # A log that is shorter now is another one, or lost its tail.
@@ -171,11 +172,11 @@ def _since_takeover(
 
 
 def not_copied_back(scene: Scene) -> Unreplicated:
-    """Returns records of clients behind the divergence on the target that MM2 never copies to the source.
+    """Returns records that clients wrote to copies on the target since the takeover, and that MM2 never copies back.
 
-    MM2 leaves `a.orders` out on its way back to `a`. A record that the source has as well is MM2's own: it copies on
-    after a takeover, and sends again what it sent before. The source may have lost such a record, so the number is an
-    upper bound. Raises LockstepError.
+    On the way back to `a`, MM2 skips `a.orders`. A record that the source has as well was copied by MM2, which may go
+    on copying and resending after a takeover. If the source lost such a record, it counts here: the number is an upper
+    bound. Raises LockstepError.
     """
     known, upstream, copies = _not_led_back(scene)
     # Where an end was not told at the takeover, or the copy is newer, each record is looked for on the source.
@@ -199,8 +200,8 @@ def not_copied_back(scene: Scene) -> Unreplicated:
 def _records_of_copies(
     target: RecordReader, grown: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> tuple[dict[TopicPartition, list[Record]], dict[TopicPartition, str]]:
-    """Returns the records behind the offsets `grown`, and why a copy could not be read that came after the takeover.
-    `ends`: of the copies at the takeover. Raises LockstepError."""
+    """Returns the records of copies from the offsets `grown` on, and why copies made after the takeover could not be
+    read. `ends`: the copies' ends at the takeover. Raises LockstepError."""
     unread = dict[TopicPartition, str]()
     try:
         came = all_records(target, {copy: start for copy, start in grown.items() if copy in ends})
@@ -215,9 +216,9 @@ def _records_of_copies(
 
 
 def _not_led_back(scene: Scene) -> tuple[dict[str, Divergence], dict[str, str], list[TopicPartition]]:
-    """Returns what MM2 leaves out on its way back: divergences by topic of the source, topics by the names of their
-    copies, and the copies' partitions. A copy that the target does not list counts unless the target says that it is
-    gone."""
+    """Returns the copies that MM2 does not copy back: divergences by source topic, source topics by the names of their
+    copies, and the copies' partitions. Copies that the target does not list are included, unless it confirms that they
+    are gone."""
     policy, alias, listed = scene.settings.policy, scene.settings.flow.source, scene.listed().target
     counts = dict[str, int]()
     known = {
@@ -238,8 +239,8 @@ def _not_led_back(scene: Scene) -> tuple[dict[str, Divergence], dict[str, str], 
 
 
 def _as_old(source: RecordReader, where: TopicPartition, records: Sequence[Record]) -> list[Record]:
-    """Returns the records of a partition from the first on that is as old as one of `records`; none if that is unknown
-    or they are too many."""
+    """Returns the records of a source partition that may be as old as `records`: from the first with their oldest
+    timestamp on. Returns none if that offset is unknown, or if there are too many."""
     if not records:
         return []
     start = first_since(source, {where: min(record.timestamp for record in records)}).get(where)
@@ -252,7 +253,7 @@ def _as_old(source: RecordReader, where: TopicPartition, records: Sequence[Recor
 def _way_out(
     where: TopicPartition, pairs: Mapping[TopicPartition, TopicPartition], known: Mapping[str, Divergence]
 ) -> str:
-    """Returns what to do about a partition of either cluster that has too many records."""
+    """Returns in words what to do about a partition `where`, of either cluster, with too many records to read."""
     topics = {one.topic for one, copy in pairs.items() if where in (one, copy)}
     if topics & known.keys():
         return f"They were written after the failover. {HAND_ON.format('the source')}"
@@ -270,10 +271,10 @@ def counted_topics(scene: Scene) -> list[str]:
 def _partitions(
     scene: Scene, listed: Listed, known: Mapping[str, Divergence]
 ) -> tuple[list[str], dict[TopicPartition, TopicPartition]]:
-    """Returns the topics that producers write on the source now, and partitions with their copies.
+    """Returns the topics that producers write on the source now, and source partitions with their copies.
 
-    The partitions belong to these topics and to topics with a divergence. A partition that only the target had at
-    the takeover is not the source's."""
+    The partitions belong to these topics and to topics with a divergence. Partitions that only the target had at the
+    takeover are left out."""
     remote = {**listed.desired.remote, **listed.desired.shared}
     wanted = fenced_topics(scene.settings, remote)
     names = {topic: remote[topic] for topic in wanted} | {topic: one.remote for topic, one in known.items()}
@@ -284,7 +285,7 @@ def _partitions(
 
 
 def _is_absent(copy: TopicPartition, listed: Listed) -> bool:
-    """Whether the copy is absent. A topic whose metadata came with an error shows no partition, but is there."""
+    """Whether the target lacks this partition. A topic that is listed without partitions exists."""
     partitions = listed.target.get(copy.topic)
     return partitions is None or 0 < partitions <= copy.partition
 
@@ -294,7 +295,7 @@ def _is_certain(one: Arrival) -> bool:
 
 
 def not_among(records: list[Record], copied: list[Record]) -> list[Record]:
-    """Returns the records without a copy among those that came to the target later."""
+    """Returns the `records` that are not in `copied`, compared by timestamp, key and value."""
     later = Counter((one.timestamp, one.digest) for one in map(fingerprint_of, copied))
     left = []
     for record in records:
@@ -313,20 +314,20 @@ def not_among(records: list[Record], copied: list[Record]) -> list[Record]:
 
 
 LIMITS = ReadLimits(most=100_000, seconds=30.0)
-"""The operator who lifts a fence waits for this."""
+"""Limits of each reading for `written_on_target`. They are low, because an operator who lifts a fence waits."""
 
 
 @dataclass(frozen=True)
 class WrittenSince:
-    """Partitions of copies. `foreign`: a client other than MM2 wrote since. `unknown`: it could not be found out."""
+    """Partitions of copies. `foreign`: a client other than MM2 wrote to them. `unknown`: that could not be checked."""
 
     foreign: Collection[TopicPartition] = ()
     unknown: Collection[TopicPartition] = ()
 
 
 def written_on_target(scene: Scene, known: Mapping[str, Divergence]) -> WrittenSince:
-    """Searches the copies of these topics behind the ends that they had when drained. Raises ClusterUnreachable,
-    RightsMissing."""
+    """Finds copies that clients other than MM2 wrote to after the drain. `known`: divergences by source topic, with the
+    copies' ends at the drain. Raises ClusterUnreachable, RightsMissing."""
     drained = takeover_ends(known)
     pairs = {
         TopicPartition(topic, number): TopicPartition(one.remote, number)
@@ -352,12 +353,12 @@ def written_on_target(scene: Scene, known: Mapping[str, Divergence]) -> WrittenS
 
 
 class _New(NamedTuple):
-    """New records of one partition on the source. `newest`: latest timestamp (ms) of the copy's new records that are on
-    no other log. None without any. `read_to`: latest timestamp that the source has from that time on; None without
-    any."""
+    """What the new records of a copy showed."""
 
     newest: int | None
+    """Latest timestamp (ms) of new records that neither the source nor the old copy has; None without such records."""
     read_to: int | None
+    """Latest timestamp (ms) of the source's records that were compared; None without any."""
 
 
 def _new_on(
@@ -366,7 +367,8 @@ def _new_on(
     pairs: Mapping[TopicPartition, TopicPartition],
     came: Mapping[TopicPartition, list[Fingerprint]],
 ) -> dict[TopicPartition, _New]:
-    """Returns the partitions that could be compared. `before`: the copies as they were when drained."""
+    """Returns the result for each source partition that could be compared. `before`: reads the copies as they were when
+    drained. `came`: the new records of the copies."""
     # If the target sets timestamps itself, it is unknown how far back to read.
     timed = {where: prints for where, prints in came.items() if not any(one.appended for one in prints)}
     ours, unread = _since(source, {where: prints for where, prints in timed.items() if prints})
@@ -382,7 +384,7 @@ def _new_on(
 def _since(
     reader: RecordReader, prints: Mapping[TopicPartition, list[Fingerprint]]
 ) -> tuple[dict[TopicPartition, list[Fingerprint]], set[TopicPartition]]:
-    """Returns the log since the oldest of these, and the partitions where that could not be read."""
+    """Returns each log's records since the oldest of `prints`, and the partitions that could not be read."""
     times = [PartitionTime(where, min(one.timestamp for one in found)) for where, found in prints.items()]
     seen = reader.offsets_for_times(times)
     begins = {context.where: offset for context, offset in seen.items.items() if offset is not None}
@@ -400,9 +402,10 @@ def _latest(prints: Iterable[Fingerprint]) -> int | None:
 
 
 def _maybe_taken(source: RecordReader, new: Mapping[TopicPartition, _New]) -> set[TopicPartition]:
-    """Returns partitions whose new records may all have been on the source, until retention or compaction deleted them.
+    """Returns partitions whose new records may all be MM2's: the source may have had them until retention or compaction
+    deleted them there.
 
-    MM2 may have resent these. Partitions that the source does not show are included."""
+    Includes partitions that the source does not show."""
     newest = {where: one.newest for where, one in new.items() if one.newest is not None}
     logs = source.ends(list(newest)).items
     first: dict[TopicPartition, Record] = {}
