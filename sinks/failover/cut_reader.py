@@ -1,4 +1,4 @@
-"""Reads a log as it was at an earlier end: what was there when a target took over, without what came later."""
+"""Reads a log up to an earlier end, for example to compare a copy as it was when the target took over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 CUT_LIMITS = ReadLimits(most=1_000_000, seconds=300.0)
-"""Memory cannot hold more at once."""
+"""Limits of a reading that keeps all records in memory."""
 
 
 class TooManyRecords(LockstepError):
@@ -27,7 +27,7 @@ class TooManyRecords(LockstepError):
 
 
 class AsItWas:
-    """A reader of a cluster whose partitions end at these offsets. Later records are hidden."""
+    """A reader whose logs seem to end at the given offsets: ends and readable ranges are cut there."""
 
     def __init__(self, reader: RecordReader, ends: Mapping[TopicPartition, int]) -> None:
         self._records, self._ends = reader, ends
@@ -68,7 +68,7 @@ class AsItWas:
 def all_records(
     reader: RecordReader, starts: Mapping[TopicPartition, int], stops: Mapping[TopicPartition, int] | None = None
 ) -> dict[TopicPartition, list[Record]]:
-    """Returns all records from these offsets on, before `stops` where they are given.
+    """Returns all records of each partition from offset `starts` on, up to the log's end or before offset `stops`.
 
     Raises TooManyRecords, LockstepError.
     """

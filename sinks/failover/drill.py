@@ -1,9 +1,9 @@
-"""Runs a drill on a topic of its own, between the real clusters: compares predictions with measurements.
+"""Runs a failover drill on a topic of its own, between the real clusters: compares predictions with measurements.
 
-It writes records and lets MM2 copy them. In the middle of that it predicts a loss, and counts it later by content. It
-fences the topic and checks that the fence stops its own writes. It waits until MM2 has copied all. It compares where
-two groups would continue with what they would read there. The flow's own state stays as it is. The topic is deleted at
-the end.
+The drill writes records and lets MM2 copy them. Halfway it predicts the loss of a failover, and counts the real loss by
+content. It fences the topic and checks that the fence stops its own writes. It waits until MM2 has copied all records.
+For two groups it compares where they would continue with what they would read there. The flow's own state stays as it
+is. The drill deletes the topic at the end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import topic_name_fault
 
 DRILL_PREFIX = "failover-drill-"
-"""Prefix of the topic and the groups that a drill makes, unless another name is given."""
+"""Prefix of the names of a drill's topic and groups, unless another name is given."""
 
 DOES = {
     "first copy": "writes {records} records to {topic}, and waits until {copier} has copied them",
@@ -41,15 +41,15 @@ DOES = {
     "drain": "waits until {copier} has copied the other {records} records",
     "offsets": "compares where two groups would continue with what they would read there",
 }
-"""The steps that take a while, for people."""
+"""What a drill's longer steps do, in words for the operator."""
 
 GroupRows = Callable[[Collection[str]], Sequence[GroupOffset]]
-"""Returns where these groups would continue, as `lockstep offsets` says."""
+"""Returns where these groups would continue on the target, as `lockstep offsets` shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDrill:
-    """What a group reads twice and skips. `predicted`: the most that it reads twice."""
+    """How many records a group reads twice or skips on the target. `predicted`: the most that it reads twice."""
 
     group: str
     predicted: int | None
@@ -58,21 +58,24 @@ class GroupDrill:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing is skipped, and no more is read twice than was predicted."""
+        """Whether the group skips no record, and reads no more records twice than predicted."""
         return not self.skipped and self.predicted is not None and self.read_twice <= self.predicted
 
 
 @dataclass
 class DrillResult:
-    """`predicted` and `measured`: records that a failover in the middle would have lost. `fenced`: whether the fence
-    stops the drill's own principal; None without an authorizer. `seconds`: by step."""
+    """The result of a drill."""
 
     topic: str
     predicted: int = 0
+    """Records that a failover halfway would have lost, as predicted."""
     measured: int = 0
+    """The same, as counted by content."""
     fenced: bool | None = None
+    """Whether the fence stopped the drill's own principal. None if the source has no authorizer."""
     groups: list[GroupDrill] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    """How long each step took."""
 
     @property
     def agrees(self) -> bool:
@@ -94,7 +97,7 @@ class DrillResult:
 
 @dataclass(frozen=True)
 class Drill:
-    """One drill. `records`: in each of its two halves; `within`: seconds until MM2 must have copied a half."""
+    """One drill. `records`: how many it writes in each of two halves. `within`: time limit of each wait, in seconds."""
 
     scene: Scene
     topic: str
@@ -109,13 +112,13 @@ class Drill:
 
     @property
     def there(self) -> TopicPartition:
-        """Its copy."""
+        """The copy of that partition on the target."""
         settings = self.scene.settings
         return TopicPartition(settings.policy.format_remote_topic(settings.flow.source, self.topic), 0)
 
     def check(self) -> DrillTopic:
-        """Returns the topic that the drill would make, where it could begin; writes nothing. Raises WrongUsage,
-        FenceCopied, LockstepError."""
+        """Checks that the drill can begin, and returns the topic that it would create. Writes nothing. Raises
+        WrongUsage, FenceCopied, LockstepError."""
         scene = self.scene
         check_drill_name(scene.settings, self.topic)
         own = DrillTopic(scene, self.topic, self.there.topic)
@@ -188,8 +191,9 @@ class Drill:
         result.measured = len(not_among(all_records(source, {self.here: 0})[self.here], there))
 
     def _commits(self, offsets: Mapping[str, Offsets]) -> bool:
-        """Commits on the source. False: a coordinator that is only just being made refuses now. Raises LockstepError
-        for any other fault: without its groups the drill would agree with everything."""
+        """Commits offsets of the drill's groups on the source. Returns False if a coordinator is not ready yet.
+
+        Raises LockstepError for any other fault, because a drill without groups would prove nothing about offsets."""
         source, is_done = self.scene.source, True
         for group, faults in source.groups.commit(offsets).items():
             for fault in filter(None, faults.values()):
@@ -237,7 +241,7 @@ class Drill:
 
     @property
     def groups(self) -> tuple[str, str]:
-        """The two groups whose offsets it commits."""
+        """The two groups whose offsets the drill commits."""
         return f"{self.topic}-middle", f"{self.topic}-end"
 
     def _timed(self, result: DrillResult, name: str, step: Callable[[], None]) -> None:
@@ -252,14 +256,14 @@ class Drill:
         self.scene.wait_until(condition, self.within, what, advice)
 
 
-# The topic that a drill makes, with its copy. Only what the drill made itself is deleted.
+# The topic that a drill creates, and its copy. The drill deletes only what it created.
 
 
 REMOVE = "delete it there: kafka-topics.sh --delete --topic {name}"
 
 
 class LeftBehind(LockstepError):
-    """Something that the drill made could not be taken away; the message says where it is, and how to remove it."""
+    """The drill could not delete all that it created. The message says what is left, where, and how to remove it."""
 
     code = "LEFT_BEHIND"
     remedy = (
@@ -270,18 +274,17 @@ class LeftBehind(LockstepError):
 
 @dataclass
 class DrillTopic:
-    """The topic of one drill. `topic`: on the source; `copy`: what MM2 calls it on the target."""
+    """The topic of one drill. `topic`: its name on the source. `copy`: the name of its copy on the target."""
 
     scene: Scene
     topic: str
     copy: str
     _made: bool | None = field(default=False, init=False)
-    """None: the request was sent, and its outcome is unknown."""
+    """Whether the topic was created. None: the request was sent, but its outcome is unknown."""
     _id: str | None = field(default=None, init=False)
 
     def check_absent(self) -> None:
-        """Raises WrongUsage where the topic or its copy may exist. A listing may come from a broker that lags
-        behind."""
+        """Raises WrongUsage if the topic or its copy may exist. A listing alone is no proof: its broker may lag."""
         for ports, name in ((self.scene.source, self.topic), (self.scene.target, self.copy)):
             if name in ports.cluster.list_topics() or name not in ports.cluster.confirmed_absent([name]):
                 raise WrongUsage(
@@ -290,7 +293,7 @@ class DrillTopic:
                 )
 
     def make(self) -> None:
-        """Creates the topic on the source, with one partition. Raises LockstepError where that is refused."""
+        """Creates the topic on the source, with one partition. Raises LockstepError if the source refuses it."""
         self._made = None
         try:
             fault = self.scene.source.cluster.create_topics({self.topic: TopicSpec(1)})[self.topic]
@@ -304,7 +307,7 @@ class DrillTopic:
         self._made = True
 
     def is_seen(self) -> bool:
-        """Whether the source shows the topic. Remembers its id then."""
+        """Whether the source lists the topic. Remembers the topic's id for its deletion."""
         self._id = self._id_now() if self._id is None else self._id
         return self._id is not None and self.topic in self.scene.source.cluster.list_topics()
 
@@ -312,9 +315,9 @@ class DrillTopic:
         return self.scene.source.cluster.topic_ids([self.topic]).get(self.topic)
 
     def take_away(self) -> list[str]:
-        """Deletes the topic, its copy and its fence, if the drill made it. A failure with one does not stop the others.
+        """Deletes the fence, the topic and its copy, if the drill created them. If one fails, the others still go.
 
-        Returns what is left: on which cluster, why, and how to remove it.
+        Returns a sentence for each that is left: on which cluster, why, and how to remove it.
         """
         if self._made is None:
             return [
@@ -352,7 +355,7 @@ class DrillTopic:
         return [*_delete(source, self.topic, self._id), *_delete(target, self.copy)]
 
     def _is_own(self) -> bool:
-        """Whether the source's topic is the one that the drill made. Without a known id it was created a moment ago."""
+        """Whether the source's topic has the id of the one that the drill created, or that id was never seen."""
         found = self._id_now()
         return found is not None and self._id in (None, found)
 
@@ -378,12 +381,12 @@ def _delete(ports: ClusterPorts, name: str, topic_id: str | None = None) -> list
     return [f"{name} is left on {ports.alias}: {said}; {REMOVE.format(name=name)}"] if said else []
 
 
-# Checks what a drill may call its topic.
+# Checks the name of a drill's topic.
 
 
 def check_drill_name(settings: FlowSettings, topic: str) -> None:
-    """Raises WrongUsage for a name that Kafka would refuse, here or for the copy. Also for topics of Kafka, MM2 and
-    Lockstep, and for topics that the flow does not replicate."""
+    """Raises WrongUsage if the name, or its copy's, is invalid in Kafka, or belongs to Kafka, MM2 or Lockstep. Also if
+    the flow does not replicate such a topic."""
     remote = settings.policy.format_remote_topic(settings.flow.source, topic)
     reason = _taken(settings, topic)
     if reason is None and not is_replicated(settings, topic):
@@ -395,7 +398,7 @@ def check_drill_name(settings: FlowSettings, topic: str) -> None:
 
 
 def _taken(settings: FlowSettings, topic: str) -> str | None:
-    """Why no topic of a drill may have this name on any cluster."""
+    """Returns why a drill's topic may not have this name on either cluster; None if it may."""
     internal = settings.internal
     if fault := topic_name_fault(topic):
         return fault.said

@@ -1,4 +1,4 @@
-"""The way back after a failover: exports records of the source alone, reverses the flow, then mirrors again."""
+"""The way back after a failover: exports records that only the source has, reverses the flow, then mirrors again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sinks.ledger.seal import Seal
 from streaming.message_words import number_of
 
 Export = Callable[[Unreplicated], None]
-"""Stores the records somewhere durable."""
+"""Stores records that only one cluster has in a durable place."""
 
 
 def failback(
@@ -25,11 +25,10 @@ def failback(
     discard: float | None,
     write_reverse: Callable[[], None],
 ) -> FailoverRecord:
-    """Counts records that only the source has, requires that they are dealt with, and writes the reverse flow's file.
+    """Counts records that only the source has, exports or discards them, and writes the reverse flow's file.
 
-    `discard`: so many may stay behind; ANY_LOSS: any number, and partitions that could not be checked.
-
-    Raises NotNow where records are left and neither exported nor discarded, LockstepError.
+    `discard`: how many records may be left behind. ANY_LOSS allows any number, and partitions that could not be
+    checked. Raises NotNow if more records are left and `export` is None, LockstepError.
     """
     if done := scene.journal.has_done(State.REVERSING):
         return done
@@ -53,7 +52,7 @@ def failback(
 
 
 def _deal_with(found: Unreplicated, here: str, there: str, export: Export | None, discard: float | None) -> None:
-    """Raises NotNow where records that cluster `here` alone has are neither exported nor discarded, or are unknown."""
+    """Exports the records that only cluster `here` has. Raises NotNow if they may be neither exported nor discarded."""
     if found.problems and discard != ANY_LOSS:
         where, why = next(iter(found.problems.items()))
         unclear = number_of(len(found.problems), "partition")
@@ -73,7 +72,7 @@ def _deal_with(found: Unreplicated, here: str, there: str, export: Export | None
 
 
 def describe(found: Unreplicated, here: str, there: str) -> str:
-    """Returns what was counted, in a sentence. Cluster `here` has the records, `there` lacks them."""
+    """Returns the count in a sentence. Cluster `here` has the records, cluster `there` lacks them."""
     topics = ", ".join(f"{topic} {count}" for topic, count in found.by_topic().items())
     most = "" if found.exact else "at most "
     records = f"{most}{number_of(found.count, 'record')} on {here}"
@@ -83,7 +82,7 @@ def describe(found: Unreplicated, here: str, there: str) -> str:
 def check_resume(
     scene: Scene, typed: str | None = None, *, export: Export | None = None, discard: float | None = None
 ) -> None:
-    """Checks that `resume` may begin or continue; writes to no cluster. Raises NotNow, FenceUnclear, LockstepError."""
+    """Checks that `resume` may begin or continue. Writes to no cluster, but may export records. Raises as `resume`."""
     if scene.journal.record.state is not State.REVERSING:
         raise NotNow(
             f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again. Run "
@@ -106,11 +105,11 @@ def resume(
     export: Export | None = None,
     discard: float | None = None,
 ) -> FailoverRecord:
-    """Makes the source lead again: lifts the fence, and the flow is kept in step as before.
+    """Makes the source lead again: lifts its fence, and the flow mirrors as before.
 
-    `typed`: the state of the reverse flow, typed by an operator who knows that the source leads without a cutover.
-    Raises NotNow where records came to the copies, MM2 does not copy them back, and they are neither exported nor
-    discarded. Raises FenceUnclear, LockstepError.
+    `typed`: the reverse flow's state. The operator types it to confirm that the source leads without a cutover.
+    `discard`: how many records of clients on the copies, which MM2 does not copy back, may be left behind.
+    Raises NotNow if more are left and `export` is None, FenceUnclear, LockstepError.
     """
     if done := scene.journal.has_done(State.MIRRORING):
         return done
@@ -124,7 +123,7 @@ LEADS = ENDED - {State.FAILING_OVER}
 
 
 def check_source_leads(scene: Scene, typed: str | None) -> None:
-    """Raises NotNow unless the reverse flow was cut over since this failover, or its state is `typed` back."""
+    """Raises NotNow unless the reverse flow was cut over since this failover, or the operator typed its state."""
     flow = scene.settings.flow
     reverse = flow.reverse
     try:

@@ -1,6 +1,6 @@
-"""Tells which flow owns an ACL of a fence, by the `FENCE` entries of ledgers. Reads ledgers, writes nothing.
+"""Tells from the `FENCE` entries of ledgers which flow owns an ACL of a fence. Reads ledgers, writes nothing.
 
-| value         | means                                                                                       |
+| value         | meaning                                                                                     |
 |---------------|---------------------------------------------------------------------------------------------|
 | `INTENT time` | this flow was about to create the ACL, which was not on the source then                     |
 | `OWNED`       | this flow created it, or shares an ACL that another flow created                            |
@@ -9,7 +9,7 @@
 
 Any other text means another flow, too.
 
-An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh, as in
+After a crash or a time-out an intent has no outcome. It counts as ownership only while it is fresh, as in
 `sinks.ledger.ownership`. Later, another client may have created the same ACL. A stale intent also does not stop another
 flow from deleting an ACL that it certainly created.
 """
@@ -30,21 +30,21 @@ from sinks.model.times import time_of
 OWNED, INTENT, UNCLEAR = "OWNED", "INTENT", "somebody's"
 
 ANOTHERS = "another flow's"
-"""Value for an ACL that this flow shared with another flow until it was unfenced."""
+"""Ledger value of an ACL that another flow still uses as its fence after this flow was unfenced."""
 
 
 def note_of(ledger: Ledger, key: Key) -> str | None:
-    """Returns this ledger's value for an ACL; None if it has no fence entry for it."""
+    """Returns this ledger's value for the ACL with this key; None if it has no fence entry for it."""
     return ledger.get(Entry.FENCE, *map(str, key))
 
 
 def is_intent(note: str | None) -> bool:
-    """Whether the value is an intent, so that no answer of the source is known."""
+    """Whether a ledger value is an intent: the source's answer to the request is unknown."""
     return note is not None and note.startswith(INTENT)
 
 
 def is_stale(note: str | None, now: datetime) -> bool:
-    """Whether it is an intent of unknown age, or so old that another client may have created the ACL since."""
+    """Whether a ledger value is an intent so old, or of unknown age, that another client may have created the ACL."""
     if note is None or not is_intent(note):
         return False
     try:
@@ -61,8 +61,8 @@ def is_unclear(ledger: Ledger, key: Key, now: datetime) -> bool:
 
 @dataclass(frozen=True)
 class OtherLedgers:
-    """Ledgers of the other flows from the same source. `unread`: why a ledger that exists, or may exist, cannot be
-    read, by flow. What such a ledger claims is unknown."""
+    """Ledgers of the other flows from the same source. `unread`: by flow, why its ledger cannot be read. It may claim
+    any ACL."""
 
     ledgers: Sequence[Ledger] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -73,12 +73,12 @@ NO_OTHERS = OtherLedgers()
 
 
 def own_fences(ledger: Ledger) -> set[Key]:
-    """Returns the keys of this flow's ACLs."""
+    """Returns the keys of the ACLs that this ledger claims for its flow."""
     return {key for key in ledger.fences() if claims(ledger, key)}
 
 
 def unclear_fences(ledger: Ledger) -> set[Key]:
-    """Returns the keys of ACLs with which this flow fences although their creator is unknown."""
+    """Returns the keys of ACLs that this flow uses as its fence, but whose creator is unknown."""
     return {key for key in ledger.fences() if note_of(ledger, key) == UNCLEAR}
 
 
@@ -89,7 +89,7 @@ def claims(ledger: Ledger, key: Key) -> bool:
 
 
 def claims_surely(ledger: Ledger, key: Key, now: datetime) -> bool:
-    """Whether this ledger claims the ACL by more than a stale intent."""
+    """Whether this ledger claims the ACL for its flow, and not only by a stale intent."""
     return claims(ledger, key) and not is_stale(note_of(ledger, key), now)
 
 

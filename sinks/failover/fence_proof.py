@@ -33,10 +33,10 @@ PROOF_POLL_INTERVAL = 1.0
 """Seconds between two readings of the end offsets."""
 
 ELECTED_WITHIN_S = 30.0
-"""Seconds for which ends are asked for again while a partition has no leader."""
+"""Seconds for which Lockstep asks for ends again while a partition has no leader."""
 
 FENCE_READ_WITHIN = 30.0
-"""Seconds to read the records behind an end."""
+"""Time limit, in seconds, for reading the records behind the ends."""
 
 
 class FenceBroken(LockstepError):
@@ -51,7 +51,7 @@ class FenceBroken(LockstepError):
 
 @dataclass(frozen=True)
 class Waiting:
-    """How a command waits: `clock` is monotonic, all in seconds."""
+    """The clock and the sleep of a command. `clock`: monotonic. Both in seconds."""
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -59,14 +59,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Ends must stand still for `still` seconds. Records of the first `grace` seconds were under way and do not
-    count."""
+    """Seconds for which ends must stand still. Records of the first `grace` seconds are no failure: their producers had
+    sent them before the fence took effect."""
 
     still: float = 10.0
     grace: float = 5.0
 
     def after_pause(self, seconds: float) -> Proof:
-        """Returns a longer proof, for a fence that let a client write after so long a pause."""
+        """Returns a longer proof, for a fence behind which a client wrote after a pause of so many seconds."""
         return replace(self, still=max(self.still, min(2 * seconds, LONGEST_PROOF_S)), grace=0.0)
 
 
@@ -77,12 +77,10 @@ def prove_still(
     waiting: Waiting,
     writers: Callable[[Collection[TopicPartition]], str] = lambda partitions: "",
 ) -> dict[TopicPartition, int]:
-    """Returns the partitions' ends once no client has written for so long. Raises FenceBroken with the topics that
-    move.
+    """Waits until no client has written for `proof.still` seconds, and returns the partitions' ends.
 
-    `writers`: names the clients that wrote to partitions, in a sentence.
-
-    Markers of transactions may still come, because the coordinator writes them. They do not count as records.
+    `records` reads uncommitted records, too. `writers`: returns a sentence that names the last writers of partitions.
+    Transaction markers do not count as records, because coordinators write them. Raises FenceBroken, LockstepError.
     """
     began = since = waiting.clock()
     ends = ends_of_logs(records, partitions, waiting)
@@ -106,8 +104,8 @@ def prove_still(
 def ends_of_logs(
     records: RecordReader, partitions: Collection[TopicPartition], waiting: Waiting
 ) -> Mapping[TopicPartition, LogRange]:
-    """Returns start and end of each log, once an election of leaders that is under way is over. Raises LockstepError if
-    one is unreadable: then nothing is proven."""
+    """Returns start and end of each log. Waits while partitions elect a leader. Raises LockstepError if one stays
+    unknown, because then nothing is proven."""
     until = waiting.clock() + ELECTED_WITHIN_S
     while (seen := records.ends(partitions)).errors:
         where, fault = next(iter(seen.errors.items()))
@@ -120,7 +118,7 @@ def ends_of_logs(
 def written_since(
     records: RecordReader, ends: Mapping[TopicPartition, int], now: Mapping[TopicPartition, LogRange]
 ) -> list[TopicPartition]:
-    """Returns partitions that got records behind these ends. Markers of transactions do not count."""
+    """Returns partitions with records between `ends` and their ends `now`. Transaction markers do not count."""
     spans = [
         Span(where, ends[where], log.end, 1, lambda record: True)
         for where, log in now.items()
@@ -133,14 +131,14 @@ def written_since(
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """Ends of one topic's partitions that stood still, and since when."""
+    """The proof of one topic: its partitions' ends, and since when they stood still."""
 
     ends: Mapping[TopicPartition, int]
     since: datetime
 
 
 def keep_proof(ledger: Ledger, ends: Mapping[TopicPartition, int], since: datetime) -> None:
-    """Keeps the proof in the ledger, so that a later command finds records that came since."""
+    """Writes the proof to the ledger, so that a later command finds records that came since."""
     by_topic: dict[str, dict[int, int]] = {}
     for where, end in ends.items():
         by_topic.setdefault(where.topic, {})[where.partition] = end

@@ -1,4 +1,4 @@
-"""Which topics of the source a fence covers: those that are replicated and that producers write."""
+"""Tells which topics of the source a fence covers: replicated topics that producers write."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from streaming.mm2.records import TopicPartition
 
 
 def is_copy(settings: FlowSettings, topic: str) -> bool:
-    """Whether MM2 writes this topic of the source: heartbeats, or a copy that a flow of the file makes, as its name
-    says.
+    """Whether MM2 writes this topic of the source, by its name: heartbeats, or a copy that a flow of the file makes.
 
-    Policies that call every topic a remote one (the identity policy) cannot tell.
+    With the identity policy names do not tell which topics are copies.
     """
     policy = settings.policy
     if policy.is_heartbeats_topic(topic):
@@ -26,13 +25,12 @@ def is_copy(settings: FlowSettings, topic: str) -> bool:
 
 
 def fenced_topics(settings: FlowSettings, remote: Mapping[str, str]) -> list[str]:
-    """Returns the topics to fence, sorted: replicated ones that producers write. `remote`: names by topic of the
-    source."""
+    """Returns the replicated topics that producers write, sorted. `remote`: names on the target, by source topic."""
     return sorted(topic for topic in remote if not is_copy(settings, topic))
 
 
 def doubtful_heartbeats(settings: FlowSettings, remote: Mapping[str, str]) -> list[str]:
-    """Returns topics that MM2 takes for copies of heartbeats by their names, and that no flow of the file copies."""
+    """Returns source topics with names like copies of heartbeats that no flow of the file copies."""
     policy = settings.policy
     return sorted(
         topic
@@ -44,8 +42,8 @@ def doubtful_heartbeats(settings: FlowSettings, remote: Mapping[str, str]) -> li
 
 
 def check_names(settings: FlowSettings, shared: Mapping[str, str]) -> None:
-    """Raises LockstepError if topics that producers write share a name on the target. MM2 mixes their records there, so
-    copies cannot be told apart. `shared`: that name by topic."""
+    """Raises LockstepError if topics that producers write share a name on the target, because MM2 mixes their records
+    there. `shared`: that name, by source topic."""
     mixed = {shared[topic] for topic in shared if not is_copy(settings, topic)}
     if not mixed:
         return

@@ -1,4 +1,4 @@
-"""Sets and lifts a fence on the source. Each of its ACLs is in the ledger before it is on the source."""
+"""Sets and lifts a fence on the source: a DENY WRITE for each topic. The ledger notes each ACL before its creation."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ STAYS_CLOSED = (
 
 
 class NoAuthorizer(LockstepError):
-    """The source has no authorizer. The message says what to do without one."""
+    """The source has no authorizer, so Lockstep cannot fence it."""
 
     code = "NO_AUTHORIZER"
     remedy = "stop the producers, or close the network to them; then type `lockstep cutover --without-fence`"
 
 
 class FenceCopied(LockstepError):
-    """MM2 would copy the fence to the target."""
+    """The copier syncs ACLs, so it would copy the fence to the target."""
 
     code = "FENCE_COPIED"
     remedy = (
@@ -94,16 +94,18 @@ class FenceUnclear(LockstepError):
 
 
 class FenceChange(NamedTuple):
-    """A fence that was set or lifted. `acls`: how many ACLs were created or deleted. `left`: ACLs that stay whatever is
-    lifted, because their creator is unknown. `shared`: ACLs that stay because another flow fences with them."""
+    """The outcome of setting or lifting a fence."""
 
     acls: int
+    """How many ACLs were created or deleted."""
     left: Collection[AclBinding] = ()
+    """ACLs that no `unfence` deletes, because their creator is unknown."""
     shared: Collection[AclBinding] = ()
+    """ACLs that stay because another flow uses them as its fence."""
 
 
 class Fence:
-    """The fence of one flow on its source. `others`: ledgers of the other flows from there, which must not copy it."""
+    """The fence of one flow on its source. `others`: ledgers of the other flows from there, which note its ACLs."""
 
     def __init__(self, scene: Scene, others: OtherLedgers = NO_OTHERS) -> None:
         self._settings, self._source, self._flow = scene.settings, scene.settings.flow.source, scene.settings.flow.name
@@ -111,7 +113,7 @@ class Fence:
         self._others = others
 
     def check(self) -> set[AclBinding]:
-        """Returns the ACLs on the source if a fence can be set; writes nothing. Raises NoAuthorizer, FenceCopied."""
+        """Checks that a fence can be set, and returns the source's ACLs. Raises NoAuthorizer, FenceCopied."""
         existing = self._existing()
         if self._settings.failover.copier_copies_acls:
             flow = self._settings.flow
@@ -120,14 +122,14 @@ class Fence:
         return existing
 
     def not_certain(self, topics: Collection[str]) -> list[AclBinding]:
-        """Returns the DENY ACLs of these topics that are there already and may belong to others. Raises
+        """Returns the DENY ACLs of these topics that exist already and that this flow may not own. Raises
         NoAuthorizer."""
         existing, now = self._existing(), self._now()
         wanted = [acl for acl in fence_acls(topics) if acl in existing]
         return [acl for acl in wanted if not claims_surely(self._ledger, acl.key, now)]
 
     def check_known(self, topics: Collection[str]) -> None:
-        """Checks that `deny` can tell which flows share the DENY ACLs that are there already; writes nothing.
+        """Checks that `deny` can tell which flows share the DENY ACLs that exist already. Writes nothing.
 
         Raises FenceUnclear, NoAuthorizer.
         """
@@ -136,9 +138,9 @@ class Fence:
             raise FenceUnclear(CLOSED_BY_WHOM.format(topics=closed, flow=self._flow, **self._unread()))
 
     def deny(self, topics: Collection[str]) -> FenceChange:
-        """Denies writes to these topics. Raises NoAuthorizer, FenceCopied, FenceUnclear, LockstepError.
+        """Denies all clients to write to these topics. Raises NoAuthorizer, FenceCopied, FenceUnclear, LockstepError.
 
-        A DENY of another flow is shared with it. A DENY of any other client stays: `lift` does not delete it.
+        If another flow created the DENY, both flows share it. If another client did, `lift` does not delete it.
         """
         existing = self.check()
         self.check_known(topics)
@@ -164,9 +166,9 @@ class Fence:
         return FenceChange(len(missing), left)
 
     def _settle(self, existing: Collection[AclBinding]) -> Collection[AclBinding]:
-        """Decides entries that a crash left open, and shares ACLs of other flows.
+        """Notes in the ledger who owns these ACLs: this flow, this and another flow, or an unknown client.
 
-        Returns the ACLs whose creator is unknown. No flow copies those while this flow is fenced with them."""
+        Returns the ACLs whose creator is unknown. No flow copies them while this flow is fenced with them."""
         shared, now = [acl for acl in existing if self._is_claimed(acl.key)], self._now()
         certain = {acl for acl in existing if claims_surely(self._ledger, acl.key, now)}
         ledgers = (self._ledger, *self._others.ledgers)
@@ -183,20 +185,19 @@ class Fence:
             raise NoAuthorizer(NO_AUTHORIZER.format(source=self._source)) from error
 
     def _note(self, acls: Collection[AclBinding], value: str | None) -> None:
-        """Notes these ACLs as this flow's. The ledgers of other flows that do not own them note this flow's name.
-
-        None deletes the claim: the ACLs belong to no flow then, unless another ledger claims them."""
+        """Writes `value` to this flow's ledger entries for these ACLs. The other flows' ledgers get this flow's name,
+        unless they claim the ACL themselves. None deletes the entries."""
         elsewhere = None if value is None else self._flow
         for other in self._others.ledgers:
             other.put({(Entry.FENCE, acl.key): elsewhere for acl in acls if not claims(other, acl.key)})
         self._ledger.put({(Entry.FENCE, acl.key): value for acl in acls})
 
     def _is_claimed(self, key: Key) -> bool:
-        """Whether another flow fences with this ACL, too."""
+        """Whether another flow uses this ACL as its fence."""
         return any(claims_surely(ledger, key, self._now()) for ledger in self._others.ledgers)
 
     def liftable(self, only: Collection[Key] | None = None) -> list[AclBinding]:
-        """Returns the ACLs that `lift` would release; writes nothing. Raises FenceUnclear."""
+        """Returns the ACLs that `lift` would delete or release. Writes nothing. Raises FenceUnclear."""
         found = own_fences(self._ledger) | unclear_fences(self._ledger)
         keys = [key for key in found if only is None or key in only]
         if keys and self._others.unread:
@@ -209,9 +210,10 @@ class Fence:
         return {"source": self._source, "flows": ", ".join(unread), "why": why}
 
     def lift(self, only: Collection[Key] | None = None) -> FenceChange:
-        """Deletes the ACLs that `deny` created in any run, or `only` these of them.
+        """Deletes the ACLs that `deny` created in any run, or with `only` some of them, by key.
 
-        An ACL with which another flow fences stays until that flow is unfenced. Raises FenceUnclear, LockstepError.
+        If another flow uses an ACL as its fence, it stays until that flow is unfenced. Raises FenceUnclear,
+        LockstepError.
         """
         bindings = self.liftable(only)
         shared = [acl for acl in bindings if self._is_claimed(acl.key)]
@@ -228,9 +230,9 @@ class Fence:
         return FenceChange(len(ours), there - relied, {*shared, *relied})
 
     def _hand_on(self, unclear: Collection[AclBinding]) -> set[AclBinding]:
-        """Returns the ACLs that this flow releases but must not delete, because another flow still fences with them.
+        """Releases `unclear` ACLs that other flows still use as their fence, and returns these.
 
-        No flow copies these. When the last such flow is unfenced, its command names them."""
+        No flow copies them. When the last such flow is unfenced, its command names them."""
         relied = set[AclBinding]()
         for other in self._others.ledgers:
             found = [acl for acl in unclear if relies_on(other, acl.key)]
@@ -247,7 +249,7 @@ class Fence:
 
 @contextmanager
 def open_fence(scene: Scene) -> Iterator[Fence]:
-    """Opens the flow's fence, with the ledgers of the other flows from its source."""
+    """Yields the flow's fence, with the ledgers of the other flows from its source open."""
     with scene.other_ledgers() as others:
         yield Fence(scene, others)
 
@@ -267,7 +269,10 @@ def check_liftable(scene: Scene) -> None:
 
 
 def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
-    """Deletes the fence's DENY ACLs, or `only` these of them. Raises FenceUnclear, LockstepError."""
+    """Deletes the fence's DENY ACLs, or with `only` some of them, and tells the operator which stay.
+
+    Raises FenceUnclear, LockstepError.
+    """
     with open_fence(scene) as fence:
         lifted = fence.lift(only)
     source = scene.settings.flow.source
@@ -281,7 +286,7 @@ def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
 
 
 def name_left(scene: Scene, topics: Collection[str]) -> None:
-    """Names the topics whose DENY was made by an unknown client, if there are any."""
+    """Warns the operator of topics whose DENY stays because its creator is unknown."""
     if topics:
         scene.say(
             f"CAREFUL: the DENY WRITE for User:* on {first_names(sorted(topics))} stays on "

@@ -1,4 +1,4 @@
-"""Writes a flow's failover to its ledger before each step is done, and audits it."""
+"""Runs the steps of a failover command, and writes each one to the flow's ledger and to the audit."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ StateObserver = Callable[[FailoverRecord, FailoverRecord], None]
 
 
 class Journal:
-    """The journal of one flow for one command. Of two concurrent commands the one with the last claim in the ledger
-    wins."""
+    """The journal of one flow for one command. If two commands run at once, the one that wrote its claim to the ledger
+    last goes on."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Journal:
         on_state: StateObserver = lambda before, after: None,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
-        """`begun`: who runs the command, why, and the process. `is_alive`: whether a process with a claim may run."""
+        """`begun`: who runs the command, why, and its process. `is_alive`: whether the process of a claim may run."""
         self._flow, self.ledger, self._audit = flow, ledger, audit
         self._begun, self._is_alive, self._on_state, self.now = begun, is_alive, on_state, now
 
@@ -46,13 +46,12 @@ class Journal:
         return self.ledger.failover()
 
     def has_done(self, state: State) -> FailoverRecord | None:
-        """Returns the record if a command that ends in this state has finished, for example one that died right
-        after."""
+        """Returns the record if the flow is in this state and no command is half done; None otherwise."""
         self.ledger.refresh()
         return self.record if (self.record.state, self.record.doing) == (state, None) else None
 
     def check(self, command: Command) -> FailoverRecord:
-        """Returns the record with which the command would begin; writes nothing. Raises NotNow."""
+        """Checks that the command may begin, and returns the record that it would write. Raises NotNow."""
         self.ledger.refresh()
         known = self.record
         claim, doing = known.begun.claim, known.doing
@@ -64,7 +63,7 @@ class Journal:
         return begin(known, command, replace(self._begun, at=utc_text(self.now())))
 
     def begin(self, command: Command, *, topics: tuple[str, ...] = (), without_fence: bool = False) -> FailoverRecord:
-        """Records that the command begins, or resumes. Raises NotNow."""
+        """Writes to the ledger that the command begins or resumes. Raises NotNow."""
         record = self.check(command)
         if command is Command.FENCE:
             # From the first step on: these topics may differ from those that were denied.
@@ -95,7 +94,7 @@ class Journal:
         return self.record
 
     def note_drill(self, document: Mapping[str, Any]) -> None:
-        """Keeps the result of a drill, and audits it. `error` in it: why the drill failed."""
+        """Writes the result of a drill to the ledger and the audit. Its `error` says why the drill failed."""
         state, error = self.record.state, document.get("error")
         self.ledger.put({DRILL_KEY: drill_as_text(document, self._begun.who, utc_text(self.now()))})
         self._audit.record_failover(self._flow, ("drill", str(document["topic"])), state, state, error)
@@ -108,11 +107,7 @@ class Journal:
             self._on_state(before, record)
 
     def _check_mine(self, before: FailoverRecord | None = None) -> None:
-        """Checks that no other command began since. Called before each step, and after it with the record from
-        `before`.
-
-        Raises NotNow.
-        """
+        """Raises NotNow if another command has begun. `before`: the record before a step that has just been done."""
         self.ledger.catch_up()
         found = self.record
         moved = before is not None and (found.state, found.doing) != (before.state, before.doing)
@@ -121,7 +116,7 @@ class Journal:
 
 
 def mirrors(record: FailoverRecord) -> bool:
-    """Whether no failover is under way."""
+    """Whether the flow mirrors and no failover command is half done."""
     return record.state is State.MIRRORING and record.doing is None
 
 
@@ -131,30 +126,30 @@ def mirrors(record: FailoverRecord) -> bool:
 DRILL_KEY: EntryKey = (Entry.DRILL, ("last",))
 
 LONGEST_TEXT = 4096
-"""Longest text that is kept, in characters. A name has 249 at most, an error a few hundred."""
+"""Longest text that is read from a drill's document, in characters. Names have 249 at most, errors a few hundred."""
 
 MOST_ITEMS = 100
-"""Most groups and steps that are kept. A drill has a few of each."""
+"""Most groups, and most steps, that are read from a drill's document. A drill has a few of each."""
 
 Parse = Callable[[Any], Any]
-"""Parses an untrusted value. Raises ValueError, KeyError, TypeError."""
+"""Checks and returns an untrusted value. Raises ValueError, KeyError, TypeError."""
 
 
 LastDrill = dict[str, Any]
-"""`lockstep drill`'s document, with the fields of `FIELDS` and `OPTIONAL`. `error`: why the drill failed; then it holds
-none of the other optional fields."""
+"""The document of `lockstep drill`, with the fields in `FIELDS` and `OPTIONAL`. If the drill failed, `error` says why,
+and is the only optional field."""
 
 
 def drill_as_text(document: Mapping[str, Any], who: str, at: str) -> str:
-    """Returns the text that the ledger keeps. `at`: UTC."""
+    """Returns a drill's document as the text that the ledger keeps. `at`: UTC."""
     return orjson.dumps({**document, "who": who, "at": at}).decode()
 
 
 def last_drill(ledger: Ledger) -> LastDrill | None:
-    """Returns the last drill of a flow; None without one.
+    """Returns the last drill of a flow; None without one, or if the entry is damaged.
 
-    Returns None for a damaged record too. Any client with write access to the ledger can put anything there, and status
-    shows the result. So the result has these fields alone, flat, with its texts cut.
+    Any client with write access to the ledger can put anything there, and status shows the result. So the result has
+    only known fields, and its texts are cut.
     """
     text = ledger.get(DRILL_KEY[0], *DRILL_KEY[1])
     try:
@@ -164,7 +159,7 @@ def last_drill(ledger: Ledger) -> LastDrill | None:
 
 
 def _record(found: Any, fields: Mapping[str, Parse], optional: Mapping[str, Parse] | None = None) -> dict[str, Any]:
-    """Returns the object's known fields. Raises KeyError where one of `fields` is missing."""
+    """Returns the known fields of an object. Raises KeyError if one of `fields` is missing."""
     more = {name: parse for name, parse in (optional or {}).items() if name in found}
     return {name: parse(found[name]) for name, parse in {**fields, **more}.items()}
 

@@ -1,11 +1,11 @@
 """Finds records that retention deleted from the source before MM2 copied them. No cluster has these any more.
 
-Losses of logs that lost their tails come from `sinks.kinds.offsets.log_tails`, and are kept and acknowledged alike.
+The ledger says how far each partition was copied (its position). If the source's log starts behind the position,
+Lockstep searches the first remaining source record on the target. Records that the target got between the position and
+that record came from the deleted offsets. The other deleted offsets are lost; transaction markers count as records.
+A broker does not distinguish retention from `kafka-delete-records.sh`, so both are reported.
 
-How far a partition was copied is known (`known_positions`). If the source's log starts behind that, the first remaining
-record of the source is searched on the target. What the target got before that record, since the position, came from
-the deleted offsets. The rest of these offsets was lost. Transaction markers among them count as records.
-A broker does not distinguish retention from `kafka-delete-records.sh`: both are reported.
+Logs that lost their tails are found by `sinks.kinds.offsets.log_tails`. Their losses are kept and acknowledged alike.
 """
 
 from __future__ import annotations
@@ -29,28 +29,30 @@ from streaming.message_words import number_of
 from streaming.mm2.records import TopicPartition
 
 FIRST_OFFSETS = 1000
-"""How many offsets of the source are searched for its first record."""
+"""How many offsets from the source's log start on are read to find its first record."""
 
 CUT_SHORT = (Why.TIME, Why.FAULT)
-"""Reasons why a reading ended that a second try may overcome."""
+"""Reasons why a reading stopped early. A second try may succeed."""
 
 
 ANY_OFFSET = 0
-"""In place of a log start: the loss is not retention's."""
+"""Value of `Lost.through` for a log that lost its tail, because retention did not delete these records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The loss of one partition. `records`: upper bound of the lost records that could be counted. `through`: the
-    source's log start when retention took the last ones, or ANY_OFFSET. `at_ms`: when the loss was found, ms since the
-    epoch. `unknown`: some offsets could not be counted, and it is unknown whether their records were lost. `compacted`:
-    the same, because cleaners take records of the topic, copied or not."""
+    """The lost records of one partition."""
 
     records: int
+    """Upper bound of the lost records that could be counted."""
     through: int
+    """The source's log start when retention deleted the last of them, or ANY_OFFSET."""
     at_ms: int
+    """When the loss was found, in ms since the epoch."""
     unknown: bool = False
+    """Whether more records may be lost that could not be counted."""
     compacted: bool = False
+    """The same for a compacted topic, where the missing records may only have been compacted away."""
 
     @property
     def is_acknowledged(self) -> bool:
@@ -66,8 +68,8 @@ LostRecords = Mapping[TopicPartition, Lost]
 
 
 class Found(NamedTuple):
-    """`lost`: losses, known or possible. `positions`: how far partitions are copied now. Partitions that a cluster did
-    not answer for are left out."""
+    """`lost`: certain and possible losses. `positions`: how far partitions are copied now. Both leave out partitions
+    that a cluster did not answer for."""
 
     lost: dict[TopicPartition, Lost]
     positions: dict[TopicPartition, KnownPosition]
@@ -75,14 +77,18 @@ class Found(NamedTuple):
 
 @dataclass
 class _Copied:
-    """Records of one copy since the position, with the places of the source's first record among them. `most`: all
-    records before the last such place."""
+    """Counts the records of one copy behind its position, and finds the source's first remaining record among them."""
 
     first: tuple[int, ...] = ()
+    """Hashes of that source record (`_contents`)."""
     records: int = 0
+    """All records that were read."""
     most: int = 0
+    """Records before the last place of that source record."""
     first_place: int | None = None
+    """Offset of its first place in the copy. It may be there twice, because MM2 resends."""
     place: int | None = None
+    """Offset of its last place in the copy."""
 
     def take(self, record: Record) -> None:
         content = content_of(record, timed=record.stamp is not Stamp.APPEND)
@@ -93,7 +99,7 @@ class _Copied:
 
     @property
     def most_copied(self) -> int:
-        """Returns the most records that came from before the source's first one."""
+        """Upper bound of the copied records that come from before the source's first remaining record."""
         return self.records if self.place is None else self.most
 
 
@@ -105,10 +111,11 @@ def find_lost(
     now_ms: int,
     again: Collection[TopicPartition] = (),
 ) -> Found:
-    """Finds the loss of partitions whose source log starts behind their position.
+    """Returns the losses of partitions whose source log starts behind their position, `overtaken`.
 
-    `copies`: their copies on the target, whose committed records `target` reads. Interrupted reading gives no answer.
-    For partitions `again` it gives an unknown loss. A copy that became shorter is another log, and its loss is unknown.
+    `copies`: their copies on the target. `target` reads committed records only. A partition whose reading was
+    interrupted is left out, or for the partitions `again` has an unknown loss. If a copy became shorter, it is a new
+    log, and its loss is unknown.
     Raises ClusterUnreachable, RightsMissing.
     """
     here, there = source.ends(list(overtaken)).items, target.ends([copies[where] for where in overtaken]).items
@@ -147,9 +154,9 @@ def _fewest_copied(
     seen: Mapping[TopicPartition, _Copied],
     logs: Mapping[TopicPartition, LogRange],
 ) -> dict[TopicPartition, int]:
-    """Returns the fewest records by copy: different records before the first place of the source's first record.
+    """Returns for each copy the least number of records that came from before the source's first remaining record.
 
-    Records that MM2 had copied before the position already do not count."""
+    Equal records count once. Records that MM2 had copied before the position, and resent, do not count."""
     ends = {where: end if (place := seen[where].first_place) is None else place for where, (_, end) in spans.items()}
     since = {where: start for where, (start, _) in spans.items() if seen[where].most_copied}
     new = new_copies(
@@ -159,22 +166,22 @@ def _fewest_copied(
 
 
 def _records_lost(offsets: int, fewest: int, most: int) -> int | None:
-    """Returns upper bound of lost records among so many offsets. None: equal or resent records may explain the whole
-    difference."""
+    """Returns an upper bound of the records lost among `offsets` deleted offsets. None if it is unknown whether any is
+    lost. `fewest`, `most`: bounds of the records that were copied from these offsets."""
     if offsets <= fewest:
         return 0
     return offsets - fewest if offsets > most else None
 
 
 def _contents(record: Record | None) -> tuple[int, ...]:
-    """Returns the content with and without timestamp: the target may set its own."""
+    """Returns the record's hash with and without its timestamp, because the target may set its own."""
     return () if record is None else (content_of(record, timed=True), content_of(record, timed=False))
 
 
 def _first_records(
     source: RecordReader, logs: Mapping[TopicPartition, LogRange]
 ) -> tuple[dict[TopicPartition, Record], set[TopicPartition]]:
-    """Returns the first remaining record of each log, and the partitions that were not read as far as it."""
+    """Returns the first remaining record of each log, and the partitions where reading stopped before it."""
     found: dict[TopicPartition, Record] = {}
     spans = {
         where: (log.start, min(log.end, log.start + FIRST_OFFSETS))
@@ -209,7 +216,7 @@ def _lost(records: Any, through: Any, at_ms: Any, unknown: Any, compacted: Any) 
 def lost_by_now(
     ledger: Ledger, source: RecordReader, target: RecordReader, remote: Mapping[str, str], now_ms: int
 ) -> dict[TopicPartition, Lost]:
-    """Returns the ledger's losses with those that show only now, for example without a running job. Writes nothing.
+    """Returns the losses in the ledger, and those that only show now because no job was running. Writes nothing.
 
     `remote`: target names by topic of the source. Raises ClusterUnreachable, RightsMissing, LockstepError."""
     positions, _ = by_partition(kept_end_offsets(ledger))
@@ -224,19 +231,19 @@ def lost_by_now(
 
 
 def may_lose(topic: str) -> bool:
-    """Whether records missing before the log's start count as lost. Kafka Streams deletes records of its repartition
-    topics once it has read them, copied or not."""
+    """Whether records that the source deleted before MM2 copied them count as lost. In a repartition topic they do not:
+    Kafka Streams deletes its records once it has read them."""
     return not topic.endswith("-repartition")
 
 
 def merged(kept: LostRecords, found: LostRecords) -> dict[TopicPartition, Lost]:
-    """Returns both together. If retention took records again, only those not counted before are added."""
+    """Returns both together. Adds a loss that was found only if retention deleted more than the kept loss covers."""
     new = {where: one for where, one in found.items() if where not in kept or one.through > kept[where].through}
     return added(kept, new)
 
 
 def added(kept: LostRecords, found: LostRecords) -> dict[TopicPartition, Lost]:
-    """Returns both together, with losses that are found once each."""
+    """Returns both together. Adds each loss that was found, which must not be in `kept` already."""
     together = dict(kept)
     for where, one in found.items():
         together[where] = kept[where].with_more(one) if where in kept else one
@@ -248,17 +255,17 @@ def unacknowledged(lost: LostRecords) -> dict[TopicPartition, Lost]:
 
 
 def acknowledged(lost: LostRecords, topics: Collection[str]) -> dict[TopicPartition, Lost]:
-    """Returns the losses, with the losses of these topics acknowledged. Later losses count again."""
+    """Returns the losses, with those in these topics acknowledged. Later losses count again."""
     return {where: Lost(0, one.through, one.at_ms) if where.topic in topics else one for where, one in lost.items()}
 
 
 def acknowledged_as_shown(
     shown: LostRecords, before: LostRecords, now: LostRecords, topics: Collection[str]
 ) -> dict[TopicPartition, Lost]:
-    """Returns what the ledger is to hold for these topics. `before`: its content when `shown` was printed; `now`:
-    today's.
+    """Returns the losses of these topics for the ledger, after the operator acknowledged `shown`.
 
-    Changes in between were not shown, and stay.
+    `before`: the ledger's losses when `shown` was printed. `now`: its losses now. A loss that changed in between was
+    not shown, so it stays.
     """
     same = {where: one for where, one in shown.items() if now.get(where) == before.get(where)}
     together = {**now, **acknowledged(same, topics)}
@@ -266,7 +273,7 @@ def acknowledged_as_shown(
 
 
 def begun_anew(kept: LostRecords, others: Collection[TopicPartition]) -> dict[TopicPartition, Lost]:
-    """Returns the losses for `others`, whose logs are new: later losses add up, acknowledgements are dropped."""
+    """Returns the losses once the partitions `others` have new logs: drops what was acknowledged of the old logs."""
     left = {where: one for where, one in kept.items() if where not in others or not one.is_acknowledged}
     return {where: replace(one, through=0) if where in others else one for where, one in left.items()}
 
@@ -282,7 +289,7 @@ def lost_line(where: TopicPartition, lost: Lost) -> str:
 
 
 def entries_of(lost: LostRecords) -> dict[EntryKey, str | None]:
-    """Returns the ledger's entries, by topic."""
+    """Returns the ledger's entries for these losses, one for each topic."""
     topics: dict[str, dict[str, list[int]]] = {}
     for where, one in sorted(lost.items()):
         topics.setdefault(where.topic, {})[str(where.partition)] = [*astuple(one)]
@@ -291,14 +298,17 @@ def entries_of(lost: LostRecords) -> dict[EntryKey, str | None]:
 
 @dataclass(frozen=True)
 class LostTopic:
-    """Loss of one topic. `records`: upper bound. `unknown`: partitions whose loss is unknown. `since`: when the first
-    was found. `is_compacted`: whether no more than cleaners explain is unknown."""
+    """The lost records of one topic."""
 
     topic: str
     records: int
+    """Upper bound of the lost records that could be counted."""
     unknown: int
+    """Number of partitions that may have lost more."""
     since: datetime
+    """When the first loss was found."""
     is_compacted: bool = False
+    """Whether compaction alone may explain all losses."""
 
 
 def lost_number(one: LostTopic) -> str:
@@ -324,7 +334,7 @@ def by_topic(lost: LostRecords) -> list[LostTopic]:
 
 
 def lost_as_json(lost: LostRecords) -> dict[str, Any]:
-    """Returns the `records` in all, and the topics."""
+    """Returns the number of lost records, and the losses by topic."""
     topics = by_topic(lost)
     return {
         "records": sum(one.records for one in topics),

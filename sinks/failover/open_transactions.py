@@ -1,7 +1,7 @@
-"""Finds, names, awaits and, on request, ends open transactions on the source behind a fence.
+"""Finds open transactions on a fenced source, names them, waits for them and, on request, ends them.
 
-A fence denies records, but not EndTxn. A transaction that commits after the takeover would be on the source alone. So a
-partition counts as drained only once its last stable offset has reached its end. Brokers always report both
+A fence denies Produce, but not EndTxn. If a transaction commits after the takeover, only the source has its records. So
+a partition counts as drained only once its last stable offset has reached its end. Brokers always report both
 (ListOffsets). From 2.8 on they name the producers of open transactions to clients with READ on the topic (KIP-664).
 """
 
@@ -28,16 +28,17 @@ from streaming.message_words import first_names, number_of
 from streaming.mm2.records import TopicPartition
 
 WRITERS_AT_ONCE = 5
-"""How many partitions one message names the last writer for."""
+"""Most partitions for which one message names the last writer."""
 
 NAMED_AT_ONCE = 20
-"""How many partitions one message names transactions for. All are awaited, and all are ended on request."""
+"""Most partitions for which one message names transactions. Lockstep awaits and ends those in others as well."""
 
 DECIDED_POLL_INTERVAL = 0.5
+"""Seconds between two looks at open transactions."""
 
 
 class NotDrained(LockstepError):
-    """Time is over, and records are missing on the target, may still come to the source, or could not be counted."""
+    """After the time limit, the target lacks records, more may come to the source, or they could not be counted."""
 
     code = "NOT_DRAINED"
     remedy = (
@@ -48,12 +49,14 @@ class NotDrained(LockstepError):
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """`open`: partitions whose last stable offset lies before their end. `unknown`: why it was not told. `endless`: why
-    their end was not told either."""
+    """Partitions that have an open transaction, or may have one."""
 
     open: frozenset[TopicPartition] = frozenset()
+    """Partitions whose last stable offset lies before their end."""
     unknown: Mapping[TopicPartition, str] = field(default_factory=dict)
+    """Why the last stable offset of a partition is unknown."""
     endless: Mapping[TopicPartition, ItemFault] = field(default_factory=dict)
+    """Why the end of a partition is unknown."""
 
     def __bool__(self) -> bool:
         return bool(self.open or self.unknown or self.endless)
@@ -63,9 +66,9 @@ class Undecided:
 
 
 def undecided(committed: RecordReader, ends: Mapping[TopicPartition, int]) -> Undecided:
-    """Returns partitions that may have an open transaction before `ends`, high watermarks that were read before.
+    """Returns partitions that have, or may have, an open transaction before `ends`, their high watermarks.
 
-    `committed` reads committed records alone.
+    `committed` reads committed records only.
     """
     seen = committed.readable(list(ends))
     untold = {where: str(seen.errors.get(where, "no answer")) for where in ends.keys() - seen.items.keys()}
@@ -74,8 +77,8 @@ def undecided(committed: RecordReader, ends: Mapping[TopicPartition, int]) -> Un
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """An open transaction in one partition. `known`: its coordinator's view. `hidden`: why that view may be
-    incomplete."""
+    """An open transaction in one partition. `known`: what its coordinator says; None if none knows it. `hidden`: why
+    coordinators may know it all the same."""
 
     where: TopicPartition
     producer: ActiveProducer
@@ -84,12 +87,12 @@ class OpenTransaction:
 
     @property
     def is_ending(self) -> bool:
-        """Whether its coordinator has decided, so that the markers follow."""
+        """Whether its coordinator has decided to commit or abort, so that the markers follow."""
         return self.known is not None and self.known.state in ENDING
 
     @property
     def hangs(self) -> bool:
-        """Whether no coordinator will ever end it in this partition."""
+        """Whether it hangs: no coordinator will ever end it in this partition."""
         if self.known is None:
             return not self.hidden
         return not self.is_ending and self.where not in self.known.partitions
@@ -119,7 +122,7 @@ def _age(now_ms: int, at_ms: int) -> str:
 
 @dataclass(frozen=True)
 class OpenSeen:
-    """Open transactions. `problems`: partitions whose transactions cannot be named, and why."""
+    """Open transactions. `problems`: partitions whose transactions cannot be named, each with the reason, in words."""
 
     found: Sequence[OpenTransaction] = ()
     problems: Sequence[str] = ()
@@ -129,7 +132,7 @@ class OpenSeen:
 
 
 def name_open(transactions: Transactions, partitions: Collection[TopicPartition]) -> OpenSeen:
-    """Returns the transactions open in these partitions. Raises nothing: a cluster's error becomes a problem."""
+    """Returns the open transactions in these partitions. An error of the cluster becomes a problem."""
     try:
         seen = transactions.producers(partitions)
     except LockstepError as error:
@@ -153,10 +156,10 @@ def _coordinated(transactions: Transactions, producers: Collection[int]) -> Coor
 
 
 def end_transactions(transactions: Transactions, seen: OpenSeen) -> list[str]:
-    """Ends the transactions that may be ended, and returns the outcome of each, for people.
+    """Aborts the transactions that may be aborted, and returns a line with the outcome of each.
 
-    If a coordinator knows the transaction, it aborts it and fences its producer. A marker of ours alone would let the
-    producer's commit succeed without its records. Only transactions that no coordinator would end get a marker.
+    If a coordinator knows a transaction, Lockstep lets it abort the transaction and fence its producer. With a marker
+    alone, the producer's commit could succeed without its records. So only hanging transactions get a marker.
     """
     names = {one.known.transactional_id for one in seen.found if one.known and not one.is_ending and not one.hangs}
     lines = []
@@ -175,16 +178,16 @@ def end_transactions(transactions: Transactions, seen: OpenSeen) -> list[str]:
 
 
 def check_decided(scene: Scene, partitions: Collection[TopicPartition]) -> None:
-    """Does the same as `await_decided`, but waits only for transactions that it ends itself. Raises NotDrained."""
+    """Raises NotDrained if a transaction is open in these partitions. Waits only if it may abort transactions."""
     within = scene.choices.drain_within if scene.choices.abort_transactions else 0.0
     await_decided(scene, partitions, WaitLines(scene.say, scene.waiting.clock, within))
 
 
 def await_decided(scene: Scene, partitions: Collection[TopicPartition], lines: WaitLines) -> None:
-    """Waits for the transactions of the source that were open in these partitions when the wait began.
+    """Waits until the transactions that are open now in these partitions of the source have ended.
 
-    On request it ends them, once. `lines`: the wait that this is part of. When that is over, raises NotDrained with the
-    names of open transactions.
+    Aborts them once if the operator asked for it. `lines`: the wait that this is part of. When its time is over, raises
+    NotDrained with the names of the open transactions.
     """
     asked: frozenset[TopicPartition] = frozenset()
     ends: dict[TopicPartition, int] = {}
@@ -214,14 +217,14 @@ def _left(
     ends: dict[TopicPartition, int],
     endless: Collection[TopicPartition],
 ) -> Undecided:
-    """Returns what is undecided before `ends`. Reads the ends of `endless` first, and adds them to `ends`."""
+    """Returns partitions with open transactions before `ends`. Reads the ends of `endless` first, and adds them."""
     seen = records.latest(endless)
     ends |= seen.items
     return replace(undecided(committed, ends), endless=seen.errors)
 
 
 def tell_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
-    """Says which transactions are open in partitions that are fenced now, or ends them on request."""
+    """Tells the operator which transactions are open in these fenced partitions, or aborts them if asked to."""
     with (
         closing(scene.source.records("read_uncommitted")) as records,
         closing(scene.source.records("read_committed")) as committed,
@@ -235,7 +238,7 @@ def tell_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
 
 
 def end_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
-    """Ends the transactions open in these partitions, and says what became of each."""
+    """Aborts the open transactions in these partitions, and tells the operator the outcome of each."""
     try:
         transactions = scene.source.transactions
         for line in end_transactions(transactions, name_open(transactions, partitions)):
@@ -245,10 +248,9 @@ def end_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
 
 
 def last_writers(scene: Scene, partitions: Collection[TopicPartition]) -> str:
-    """Says which producer wrote last to these partitions of the source, and when. Leaders know only producers with an
-    id.
+    """Returns in a sentence which producer wrote last to these partitions of the source, and when.
 
-    The time is the timestamp of the producer's last record, which the producer sets.
+    Leaders know only producers with an id. The time is the timestamp of the last record, which the producer sets.
     """
     try:
         some = sorted(partitions)[:WRITERS_AT_ONCE]
@@ -273,7 +275,7 @@ def _writer(where: TopicPartition, one: ActiveProducer | None, fault: ItemFault 
 
 
 def _left_open(scene: Scene, left: Undecided) -> str:
-    """Says which transactions are open where, and by which producer."""
+    """Returns in words which transactions are open, in which partition and by which producer."""
     said = []
     if left.open:
         some = sorted(left.open)[:NAMED_AT_ONCE]

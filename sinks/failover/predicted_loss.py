@@ -1,9 +1,9 @@
-"""What an unplanned failover loses, counted where the source answers and predicted where it does not.
+"""Counts what an unplanned failover loses, or predicts it for partitions that the source does not answer for.
 
-For partitions that the source does not answer for, the ledger says how far each was copied at some moment
-(`known_positions`). Since then the job saw its source log grow by some offsets, and its copy grew by some new records.
-The difference is the most that can be missing. It also counts transaction markers, compacted records, and records that
-are unreadable on the target. Records that came after the source was last seen are unknown.
+For these the ledger says how far each partition was copied at some moment (its position). Since then the job saw the
+source log grow by some offsets, and the copy grew by some new records. The difference is the most that can be missing.
+It also counts transaction markers, compacted records, and records that cannot be read on the target. Records that came
+after the source was last seen are unknown.
 """
 
 from __future__ import annotations
@@ -54,28 +54,32 @@ from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 TYPED_UNKNOWN = "unknown"
-"""What the operator types if the loss is unknown."""
+"""What the operator types after --accept-loss or --discard to accept an unknown number."""
 
 ANY_LOSS = math.inf
-"""Accepts any loss, even an unknown one."""
+"""The accepted loss of an operator who accepts any, even an unknown one."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is lost, by partition of the source. `known`: the ends of the source. Ends that it did not show now were
-    seen at `at_ms` (ms since the epoch; None: all are current). `remote`: names on the target. `is_known`: False if
-    nothing at all is known. `unanswered`: partitions that an answering source gave no end for."""
+    """The predicted loss of a failover."""
 
     arrivals: Mapping[TopicPartition, Arrival]
+    """What the target lacks, by source partition."""
     known: EndOffsets
+    """The source's ends, by source topic."""
     remote: Mapping[str, str]
+    """Names on the target, by source topic."""
     at_ms: int | None
+    """When ends that the source does not show now were seen, in ms since the epoch. None: all are current."""
     is_known: bool = True
+    """False if the ledger has no ends of the source."""
     unanswered: Collection[TopicPartition] = ()
+    """Partitions for which the source answered, but without an end."""
 
     @property
     def whole(self) -> bool:
-        """Whether the source itself answered for all its partitions."""
+        """Whether the source itself answered for all partitions."""
         return self.at_ms is None and self.is_known and not self.unanswered
 
     @property
@@ -90,27 +94,27 @@ class Prediction:
 
     @property
     def records(self) -> int | None:
-        """Upper bound of the lost records in all, as far as they were seen. None: unknown."""
+        """Upper bound of all lost records that came before the source was last seen. None: unknown."""
         if not self.is_known or self.unknown:
             return None
         return sum(one.behind.records for one in self.arrivals.values() if one.behind)
 
     @property
     def exact(self) -> bool:
-        """Whether the loss is certain. It never is without the source."""
+        """Whether the number of lost records is exact. It never is without the source."""
         return self.is_known and all(one.behind is not None and one.behind.exact for one in self.arrivals.values())
 
     @property
     def typed(self) -> str:
-        """What the operator types to agree."""
+        """What the operator types after --accept-loss to accept this loss."""
         return TYPED_UNKNOWN if self.records is None else str(self.records)
 
 
 def predict(scene: Scene) -> Prediction:
-    """Predicts what an unplanned failover loses, as far as can be known now. Writes nothing.
+    """Returns what an unplanned failover would lose now. Writes nothing.
 
-    A source that loses its brokers one by one still answers. For partitions that it does not answer for, the last seen
-    ends count. Raises ClusterUnreachable if the target does not answer, RightsMissing, LockstepError.
+    If only some brokers of the source answer, the last seen ends count for the other partitions. Raises
+    ClusterUnreachable if the target does not answer, RightsMissing, LockstepError.
     """
     if not scene.source_answers:
         return _remembered(scene)
@@ -123,8 +127,9 @@ def predict(scene: Scene) -> Prediction:
 
 
 def counted(scene: Scene, wanted: Collection[str] | None = None) -> Prediction:
-    """Counts what the source has now and the target has not. `wanted`: topics. None: all that producers write, for a
-    failover ends all of them, also those that the file forgot. Raises ClusterUnreachable, RightsMissing, LockstepError.
+    """Counts the records that the source has now and the target lacks. `wanted`: source topics. None stands for all
+    that producers write, even if the file forgot them, because a failover ends the flow of all. Raises
+    ClusterUnreachable, RightsMissing, LockstepError.
     """
     listed, settings = scene.listed(), scene.settings
     shared, remote = listed.desired.shared, {**listed.desired.remote, **listed.desired.shared}
@@ -157,7 +162,7 @@ def counted(scene: Scene, wanted: Collection[str] | None = None) -> Prediction:
 
 
 def _hidden(scene: Scene, listed: Listed) -> dict[TopicPartition, tuple[Arrival, str]]:
-    """Returns the partitions of topics that the source hides, each with the name of the copy."""
+    """Returns a problem and the copy's name for each partition of topics that the source hides (`Scene.hidden`)."""
     alias, found = scene.settings.flow.source, dict[TopicPartition, tuple[Arrival, str]]()
     kept = {topic: len(one.ends) for topic, one in kept_end_offsets(scene.journal.ledger).items()}
     for topic in scene.hidden(listed):
@@ -170,8 +175,8 @@ def _hidden(scene: Scene, listed: Listed) -> dict[TopicPartition, tuple[Arrival,
 
 
 def _completed(scene: Scene, found: Prediction) -> Prediction:
-    """Adds what the job saw last, for uncounted partitions and for topics that the source does not list. Absence from
-    one listing does not mean that a topic is gone. A partition with a known end only may lose all its records."""
+    """Returns `found`, completed from the ledger for uncounted partitions and for topics that the source does not list.
+    A topic may exist although one listing lacks it. A partition without a known position may lose all its records."""
     seen = _remembered(scene, found.known)
     ends = {TopicPartition(topic, number): end for topic, of in found.known.items() for number, end in enumerate(of)}
     arrivals, shared = dict(found.arrivals), _sharing_a_name(found.remote)
@@ -192,7 +197,7 @@ def _remembered(scene: Scene, seen: EndOffsets = MappingProxyType({})) -> Predic
 
 
 def seen_last(ledger: Ledger, settings: FlowSettings) -> dict[str, KeptEndOffsets]:
-    """Returns what the ledger keeps of each source topic's end offsets. Skips topics that MM2 writes on the source."""
+    """Returns the end offsets that the ledger keeps, by source topic. Skips topics that MM2 writes on the source."""
     return {topic: one for topic, one in kept_end_offsets(ledger).items() if not is_copy(settings, topic)}
 
 
@@ -202,7 +207,7 @@ def remembered(
     target: ClusterPorts,
     seen: EndOffsets = MappingProxyType({}),
 ) -> Prediction:
-    """Predicts what a failover loses, from the ledger's entries and the copies. `seen`: ends that the source still
+    """Predicts the loss of a failover from the ledger and the copies on the target. `seen`: ends that the source still
     shows. Raises ClusterUnreachable, RightsMissing, LockstepError."""
     last = seen_last(ledger, settings)
     kept = {topic: with_ends(one, seen.get(topic, ())) for topic, one in last.items()}
@@ -227,8 +232,9 @@ def remembered(
 def _never_seen(
     ledger: Ledger, settings: FlowSettings, target: ClusterPorts, kept: EndOffsets, seen: EndOffsets
 ) -> dict[str, tuple[str, int]]:
-    """Returns names and partition counts of copies with partitions that no job saw on the source, by topic there. Left
-    out: topics that it shows, and those that it did not have at the job's last reading."""
+    """Returns, by source topic, names and partition counts of copies with partitions that no job saw on the source.
+    Leaves out topics in `seen`, and topics that the source did not have at the job's last reading. `kept`: ends in the
+    ledger."""
     others, absent = copies_of(settings, target.cluster.list_topics()), absent_topics(ledger)
     return {
         topic: (name, partitions)
@@ -238,8 +244,9 @@ def _never_seen(
 
 
 def keep_moved_ends(scene: Scene) -> None:
-    """Keeps where the copies with a divergence end, before their divergences are forgotten: moved clients may have
-    written to them. The fence is lifted by then: an end that cannot be read stops nothing. Raises LockstepError."""
+    """Writes to the ledger where copies with a divergence end, because clients that moved may have written to them.
+    Called before the divergences are forgotten. An unreadable end is no error, for the fence is already lifted. Raises
+    LockstepError."""
     known = divergences(scene.journal.ledger)
     if not known:
         return
@@ -267,12 +274,12 @@ def predicted(
     alone: Collection[str],
     starts: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> dict[TopicPartition, Arrival]:
-    """Returns predictions by partition of the source. `remote`: names on the target. `alone`: topics whose copies no
-    client but MM2 writes. New records of another copy may be anyone's, so they are no sign that MM2 copied. Nor are
-    records before `starts` of the copies: their clients had moved.
+    """Returns the predicted loss of each source partition. `remote`: names on the target. `target` reads committed
+    records only.
 
-    `target` reads committed records. A partition without any knowledge may lose all its records. A partition whose end
-    was never seen has an unknown loss.
+    New records in a copy show that MM2 copied, but only for the topics `alone`, whose copies MM2 alone writes. Records
+    before the offsets `starts` do not count either, because moved clients may have written them. A partition without a
+    known position may lose all its records. If its end was never seen, its loss is unknown.
     Raises ClusterUnreachable, RightsMissing.
     """
     ends = {
@@ -306,7 +313,7 @@ def predicted(
 
 
 def _position(where: TopicPartition, kept: KeptEndOffsets, log: LogRange | None) -> KnownPosition | None:
-    """Returns how far the partition was copied. None where the copy ends before that now: it lost its tail."""
+    """Returns how far the partition was copied. None if that is unknown, or if the copy lost its tail since."""
     positions = kept.positions or ()
     position = positions[where.partition] if where.partition < len(positions) else None
     end = 0 if log is None else log.end

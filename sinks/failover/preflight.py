@@ -16,32 +16,34 @@ from sinks.model.times import milliseconds, utc_text
 
 @dataclass(frozen=True)
 class Preflight:
-    """Result of one preflight. `at`: when it ended, after `seconds`. `trouble`: why the clusters could not be observed.
-
-    `records`: how many a failover now would lose. None: unknown. Unless `exact`, an upper bound.
-    `oldest_ms`: none of these records is older, in ms since the epoch. None: unknown, or there are none.
-    `loss`: of a failover, even if the source does not answer, or only in part. None: not looked for.
-    `facts`: what was seen of the clusters. If they did not answer, what the one before saw.
-    """
+    """The result of one preflight."""
 
     at: datetime
+    """When it ended."""
     seconds: float
+    """How long it took."""
     records: int | None = None
+    """How many records are not on the target yet; None if unknown. Unless `exact`, an upper bound."""
     oldest_ms: int | None = None
+    """Lower bound of these records' timestamps, in ms since the epoch. None: unknown, or there are none."""
     exact: bool = True
     read_twice: int = 0
+    """Most records that a group would read twice in one partition."""
     trouble: str | None = None
+    """Why the clusters could not be observed."""
     loss: FailoverLoss | None = None
+    """What a failover would lose, even if the source does not answer. None: not counted."""
     facts: ReadinessFacts | None = None
+    """The facts about the clusters. If these did not answer, the facts of the preflight before."""
 
     def seconds_at_risk(self, now_ms: float) -> float | None:
-        """Age of the oldest record that a failover would lose; 0 where it loses none, None where it is not known."""
+        """Age (s) of the oldest record that a failover would lose; 0 if it loses none, None if that is unknown."""
         if self.oldest_ms is None:
             return 0.0 if self.records == 0 else None
         return max(0.0, now_ms - self.oldest_ms) / 1000
 
     def as_json(self, found: Readiness) -> dict[str, Any]:
-        """Returns the fields for status and page. `seconds_at_risk`: when it ended."""
+        """Returns the fields for status and page. `seconds_at_risk` is as of the end of the preflight."""
         age = self.seconds_at_risk(milliseconds(self.at))
         return {
             "checked": utc_text(self.at),
@@ -57,7 +59,7 @@ class Preflight:
 
 
 def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float, loss: FailoverLoss | None = None) -> Preflight:
-    """Builds a preflight from what was seen. `loss`: None takes what was counted."""
+    """Builds a preflight from its facts. Without `loss`, the records that were counted are the loss."""
     ages = [one.age for one in facts.losses.values() if one.age is not None]
     counted = counted_loss(facts)
     return Preflight(
@@ -73,16 +75,16 @@ def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float, loss: Fail
 
 
 def counted_loss(facts: ReadinessFacts) -> FailoverLoss:
-    """Returns what a failover loses by what was counted with both clusters."""
+    """Returns the loss of a failover, as counted on both clusters."""
     losses = facts.losses.values()
     records = sum(one.records for one in losses) if facts.countable else None
     return FailoverLoss(records, all(one.exact for one in losses), unknown=len(facts.untold))
 
 
 def without_answer(made: Preflight, last: Preflight | None) -> Preflight:
-    """Fills a preflight that the source did not fully answer with the facts of `last`.
+    """Returns a preflight that the source did not fully answer, completed with the facts of `last`, the one before.
 
-    If `last` found nothing missing, no missing record is older than its start.
+    If `last` found no missing record, every missing record is younger than its start.
     """
     if last is None:
         return made
@@ -91,20 +93,21 @@ def without_answer(made: Preflight, last: Preflight | None) -> Preflight:
 
 
 LARGEST_SHARE = 0.1
-"""Largest share of time for a flow's preflights. With thousands of moving partitions one preflight takes as long as
-dozens of passes. Passes wait for the interpreter meanwhile."""
+"""Largest share of the time that a flow's preflights may take. With thousands of moving partitions one preflight takes
+as long as dozens of passes, and slows passes down meanwhile."""
 
 COUNTS_LONGER = 2
-"""A preflight counts until the next is due, and so many intervals longer. If one takes longer than the interval, that
-time counts instead. One late preflight is no reason to distrust the last; several are."""
+"""Number of intervals for which a preflight stays valid after the next one is due. If a preflight takes longer than the
+interval, its duration counts instead. So one late preflight does not make the last one invalid."""
 
 COUNTS_AT_LEAST_S = 30.0
-"""Minimum for intervals so short that a busy machine misses several."""
+"""Seconds for which a preflight is valid at least, because a busy machine may miss several short intervals."""
 
 
 def next_preflight(began: float, ended: float, interval: float) -> float:
-    """Returns when the next preflight is due: an interval after the last began, or later to keep LARGEST_SHARE. All in
-    monotonic seconds."""
+    """Returns when the next preflight is due: an interval after the last one began, or later to keep LARGEST_SHARE.
+
+    `began`, `ended`: of the last one. All in monotonic seconds."""
     return began + _pace(ended - began, interval)
 
 
@@ -113,8 +116,8 @@ def _pace(seconds: float, interval: float) -> float:
 
 
 def not_checked(made: Preflight | None, age: float, interval: float, since: datetime) -> NotChecked | None:
-    """Returns why the last preflight does not count; None where it does. `age`: seconds since it was made. `interval`:
-    between two of them, 0 where the job makes none. `since`: start of the time without a preflight."""
+    """Returns why the last preflight is not valid; None if it is. `age`: seconds since it was made. `interval`: seconds
+    between two preflights, 0 if the job makes none. `since`: start of the time without a preflight."""
     if made is None:
         none = "the job makes no preflights: lockstep.failover.preflight.interval.seconds is 0"
         return NotChecked("the job has made no preflight yet" if interval else none, since)
@@ -130,23 +133,23 @@ NOT_READ = "the ledger was not read yet"
 
 @dataclass(frozen=True)
 class FailoverStatus:
-    """State of a flow's failover, and what it would cost. `drill`: the document of the last one that was completed.
-
-    `record`: as the ledger was last read. `unknown`: why the ledger may have changed since; None if it was just read.
-    `preflight`: the last one. None before the first, and where the job makes none. `not_checked`: why that preflight is
-    out of date; None if it counts. `lost`: records that retention deleted on the source before MM2 copied them, without
-    acknowledged ones.
-    """
+    """The state of a flow's failover, with its last preflight and drill."""
 
     record: FailoverRecord = field(default_factory=FailoverRecord)
+    """The state as it was last read from the ledger."""
     drill: LastDrill | None = None
+    """The document of the last drill."""
     preflight: Preflight | None = None
+    """The last preflight; None before the first, or if the job makes none."""
     not_checked: NotChecked | None = NO_PREFLIGHT
+    """Why that preflight is not valid; None if it is."""
     unknown: str | None = None
+    """Why `record` may be out of date; None if the ledger was just read."""
     lost: LostRecords = field(default_factory=dict)
+    """Records that retention deleted on the source before MM2 copied them, without acknowledged ones."""
 
     def as_json(self, found: Readiness) -> dict[str, Any]:
-        """Returns `failover` of a flow in `status`."""
+        """Returns the field `failover` of a flow in `lockstep status`. `found`: the flow's readiness."""
         ready = None if self.not_checked else found.ready
         record = self.record if self.unknown is None else None
         lost = lost_as_json(self.lost)

@@ -1,4 +1,4 @@
-"""What was seen of a flow on which its readiness depends: clusters, passes, missing records. Pure."""
+"""The facts on which a flow's readiness depends: of its clusters, its passes and missing records. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streaming.mm2.records import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class TopicLoss:
-    """What of a topic is not on the target yet: `records`, and the age of the oldest in seconds; None: unknown. Unless
+    """A topic's records that are not on the target yet. `age`: of the oldest, in seconds; None if unknown. Unless
     `exact`, `records` is an upper bound."""
 
     records: int
@@ -39,13 +39,15 @@ class GroupsUnseen:
 
 @dataclass(frozen=True)
 class FailoverLoss:
-    """What a failover loses. `records`: None if unknown, because `unknown` partitions are. Unless `exact`, an upper
-    bound. `source_seen`: when the ends that it is counted from were seen. None: the preflight itself saw them."""
+    """The records that a failover would lose."""
 
     records: int | None
+    """Their number; None if unknown. Unless `exact`, an upper bound."""
     exact: bool = False
     source_seen: datetime | None = None
+    """When the source's ends were seen that the loss is counted from. None: the preflight itself saw them."""
     unknown: int = 0
+    """Number of partitions whose loss is unknown."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -58,7 +60,7 @@ class FailoverLoss:
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """Why no current preflight exists, and since when. None: unknown."""
+    """Why no valid preflight exists, and since when; None if that is unknown."""
 
     reason: str
     since: datetime | None = None
@@ -69,104 +71,119 @@ class NotChecked:
 
 @dataclass(frozen=True)
 class InStep:
-    """What comparisons say, by kind. `drift`: differences. `refused`: those that Lockstep does not write. `faulted`:
-    why the drift is unknown or stays. `reasons`: of other kinds, why there is any. `remedies`: what to do about it.
-
-    `verdicts`: partitions of groups by verdict. `read_twice`: the most records that a group reads twice in one of them.
-    """
+    """The results of the last comparison of each kind."""
 
     drift: Mapping[Kind, int] = field(default_factory=dict)
+    """Number of differences."""
     refused: Mapping[Kind, int] = field(default_factory=dict)
+    """Number of differences that Lockstep refuses to write."""
     faulted: Mapping[Kind, str] = field(default_factory=dict)
+    """The error that leaves the drift unknown, or keeps Lockstep from writing it."""
     reasons: Mapping[Kind, str] = field(default_factory=dict)
+    """Why there is drift without an error."""
     remedies: Mapping[Kind, str] = field(default_factory=dict)
+    """What the operator does about the drift."""
     verdicts: Mapping[str, int] = field(default_factory=dict)
+    """Number of partitions of consumer groups, by verdict."""
     read_twice: int = 0
+    """Most records that a group would read twice in one partition."""
 
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What a running job knows of a flow beside its clusters.
-
-    `another`: which other process leads the flow. `compared`: whether a pass came to its end. `stopped`: why no pass
-    does now, and `stopped_remedy` what to do. `in_step_at`: of a flow that is stopped, when it was last in step.
-    `note`: another reason of the flow. `not_checked`: why no preflight counts. `trouble`: why the last preflight could
-    not observe the clusters. `differences`: of records, by kind. `stalled`: partitions that MM2 does not copy on.
-    `uncompared`: why records are not compared. `effective`: configs set on neither side with different values.
-    """
+    """What a running job knows about a flow besides the state of its clusters."""
 
     another: str | None = None
+    """A sentence that says which other process leads the flow."""
     compared: bool = True
+    """Whether any pass has finished."""
     stopped: str | None = None
+    """Why no pass finishes now."""
     stopped_remedy: str = ""
     in_step_at: datetime | None = None
+    """When a stopped flow was last in step."""
     note: str | None = None
+    """A remark about the flow that stops no pass."""
     not_checked: NotChecked | None = None
+    """Why no valid preflight exists."""
     trouble: str | None = None
+    """Why the last preflight could not observe the clusters."""
     differences: Mapping[str, int] = field(default_factory=dict)
+    """Number of differing records, by kind of difference (`DUPLICATE`)."""
     stalled: int = 0
+    """Number of partitions that MM2 has stopped copying."""
     uncompared: str | None = None
+    """Why records are not compared."""
     effective: int = 0
+    """Number of configs that are set on neither side and differ in effect."""
 
 
 @dataclass(frozen=True)
 class ReadinessFacts:
-    """What was seen of a flow from `source` to `target`. Ages in seconds.
-
-    `record`: how far a failover is; `record_unknown`: why that is unknown.
-    `losses`: by topic of the source, counted at `losses_at_ms` (since the epoch).
-    `untold`: partitions whose loss is unknown, with the reason. `not_begun`: partitions whose copy never had a record.
-    `loss`: of a failover. `seen_at`: when the clusters were observed. None: not yet.
-    `in_step`: what comparisons of the kinds say.
-    `partitions`: counts on the source and on the target, by remote topic, where they differ.
-    `replicas`: of the target. `wanted_in_sync`: `min.insync.replicas` by remote topic. `undecided`: by alias.
-    `missing_rights`: in words. `missing_reads`: in words, the rights that counting missing records needs.
-    `by_job`: the job's principal asks; it needs no rights that only an operator's commands need.
-    `authorizer`: whether the source has one.
-    `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs no offsets, or why that is
-    unknown.
-    `flags`: what no tool carries over, in words.
-    `forgotten`: topics with a copy on the target that the file neither names nor excludes. `without_copy`: a sentence
-    about topics that MM2 has not copied. `doubtful`: topics that are called like heartbeats, and that no flow copies.
-    `idle`: the flow replicates no topic that clients write.
-    `lost`: what retention deleted before MM2 copied it.
-    `unwatched`: partitions without a recorded copy position, where such a loss does not show.
-    """
+    """The facts about a flow from `source` to `target`, as a preflight or the passes saw them."""
 
     rules: FailoverRules
     copier: Copier = Copier.MM2
     source: str = "the source"
     target: str = "the target"
     record: FailoverRecord = field(default_factory=FailoverRecord)
+    """How far a failover is."""
     record_unknown: str | None = None
+    """Why `record` may be out of date."""
     job: JobFacts = field(default_factory=JobFacts)
     heartbeat_age: float | None = None
+    """Age of the last heartbeat, in seconds; None if none was seen."""
     heartbeat_copied: bool = True
+    """Whether MM2 copied the heartbeat from the source."""
     heartbeat_timeout: float = 30.0
+    """Seconds after which a heartbeat is too old."""
     losses: Mapping[str, TopicLoss] = field(default_factory=dict)
+    """Records that are not on the target yet, by source topic."""
     losses_at_ms: float = 0.0
+    """When they were counted, in ms since the epoch."""
     untold: Mapping[TopicPartition, str] = field(default_factory=dict)
+    """Partitions whose loss is unknown, with the reason."""
     not_begun: Sequence[TopicPartition] = ()
+    """Partitions with missing records whose copy never had a record."""
     loss: FailoverLoss | None = None
+    """What a failover would lose."""
     seen_at: datetime | None = None
+    """When the clusters were observed; None if they were not yet."""
     in_step: InStep = field(default_factory=InStep)
     unsynced: int | GroupsUnseen = 0
+    """Number of partitions of groups without an offset on the target. Used only if Lockstep syncs no offsets."""
     partitions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Partition counts on the source and on the target that differ, by remote topic."""
     remote: Collection[str] = ()
+    """Names of the copies on the target."""
     replicas: Replicas = field(default_factory=lambda: Replicas(0))
+    """Replicas of the target's topics."""
     wanted_in_sync: Mapping[str, int] = field(default_factory=dict)
+    """`min.insync.replicas`, by remote topic."""
     undecided: Mapping[str, Undecided] = field(default_factory=dict)
+    """Open transactions, by cluster alias."""
     missing_rights: Collection[str] = ()
+    """Rights that the failover commands lack, in words."""
     missing_reads: Collection[str] = ()
+    """Rights whose lack keeps Lockstep from counting missing records, in words."""
     by_job: bool = False
+    """Whether the job's principal asks. It needs no rights that only an operator's commands need."""
     authorizer: bool = True
+    """Whether the source has an authorizer."""
     flags: Collection[str] = ()
+    """What no tool carries over to the target, in words."""
     forgotten: Sequence[str] = ()
+    """Topics with a copy on the target that the file neither names nor excludes."""
     without_copy: Sequence[str] = ()
+    """Sentences about topics that MM2 has not copied."""
     doubtful: Sequence[str] = ()
+    """Topics with names like heartbeats that no flow copies."""
     idle: bool = False
+    """Whether the flow replicates no topic that clients write."""
     lost: LostRecords = field(default_factory=dict)
+    """Records that retention deleted before MM2 copied them."""
     unwatched: int = 0
+    """Number of partitions without a recorded copy position. Records lost there before copying do not show."""
 
     @property
     def countable(self) -> bool:
@@ -175,12 +192,12 @@ class ReadinessFacts:
 
 
 CLOCKS_DIFFER_S = 10.0
-"""Seconds by which a producer's clock may be ahead of ours."""
+"""Seconds by which a producer's clock may be ahead of the clock of Lockstep."""
 
 
 def losses_of(arrivals: Iterable[Arrival], now_ms: float) -> dict[str, TopicLoss]:
-    """Returns losses by topic of the source. Topics without a loss are left out. The age of a record whose producer's
-    clock is ahead is unknown."""
+    """Returns the losses by source topic, without topics that lose nothing. If the clock of a record's producer is
+    ahead, the age is unknown."""
     found: dict[str, TopicLoss] = {}
     for one in arrivals:
         if one.behind is None or not one.behind.records:

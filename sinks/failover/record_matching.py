@@ -18,11 +18,11 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Stamp, Why
 from streaming.mm2.records import TopicPartition
 
-# Reads stretches of partitions, and hands on each record with its partition.
+# Reads stretches of partitions, and passes each record to a function.
 
 
 class ReadLimits(NamedTuple):
-    """`most`: records to read of one partition. `seconds`: for all partitions together."""
+    """Limits of a reading. `most`: records of each partition. `seconds`: time for all partitions together."""
 
     most: int
     seconds: float
@@ -34,8 +34,8 @@ def read_records(
     limits: ReadLimits,
     take: Callable[[TopicPartition, Record], object],
 ) -> dict[TopicPartition, Ending]:
-    """Returns how reading each stretch [start, stop) ended. Without a stop it ends with the log. Raises
-    ClusterUnreachable."""
+    """Calls `take` for each record of the stretches [start, stop), and returns how reading each one ended. Without a
+    stop, it ends with the log. Raises ClusterUnreachable."""
 
     def taker(where: TopicPartition) -> Callable[[Record], bool]:
         def taken(record: Record) -> bool:
@@ -50,11 +50,11 @@ def read_records(
 
 
 TAIL_RECORDS = 16
-"""Records at the end of a log that are compared. Several, because neighbours may be equal."""
+"""How many records at the end of a log are compared. One is not enough, because neighbours may be equal."""
 
 
 class Fingerprint(NamedTuple):
-    """The parts of a record that are compared. `timestamp` in ms."""
+    """What is compared of a record. `timestamp`: ms. `appended`: the broker set it. `digest`: of key and value."""
 
     offset: int
     timestamp: int
@@ -76,13 +76,15 @@ def same(here: Fingerprint, there: Fingerprint) -> bool:
 
 
 class Behind(NamedTuple):
-    """Records behind the target's last. `records`: their number, `exact` or an upper bound. The timestamp (ms) is that
-    of the first of them; `since` is its offset on the source."""
+    """The source's records behind the target's last record, which the target lacks."""
 
     records: int
+    """Their number. Unless `exact`, an upper bound."""
     oldest: int | None
+    """Timestamp (ms) of the first of them."""
     exact: bool
     since: int | None = None
+    """Offset of the first of them on the source."""
 
 
 def _rest(rest: Sequence[Fingerprint], *, exact: bool) -> Behind:
@@ -91,12 +93,12 @@ def _rest(rest: Sequence[Fingerprint], *, exact: bool) -> Behind:
 
 
 def behind(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, whole: bool = True) -> Behind | None:
-    """Returns what lies behind the target's last record; None if that record is not among the source's.
+    """Returns the source's records behind the target's last record. None if that record is not among `source`.
 
-    `source`: the source's records, to its end. `target`: the last records on the target. The last record may occur more
-    than once. Then the place counts where most of the records before it match as well. Of equal places the first
-    counts, so that the result is never too small. Not `whole`: the source has earlier records. Returns None also where
-    those may decide.
+    `source`: the source's last records. `target`: the target's last records. If the last record occurs more than once,
+    the place counts where most records before it match, too. Of equal places the first counts, so the result is never
+    too small. `whole`: `source` has all records of the log. If not, returns None if earlier records may change the
+    place.
     """
     if not target:
         return _rest(source, exact=True)
@@ -112,23 +114,22 @@ def behind(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, whol
 
 
 def _is_decided(candidates: Sequence[tuple[int, int]], most: int) -> bool:
-    """Whether earlier records cannot change the result: one place matches a whole window, and all others differ within
-    the records at hand."""
+    """Whether earlier records cannot change the result: one place matches TAIL_RECORDS records, and all others differ
+    before that."""
     return most >= TAIL_RECORDS and sum(alike in (most, at + 1) for alike, at in candidates) == 1
 
 
 def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:
-    """Returns how many records at the ends of both are the same."""
+    """Returns how many last records of both lists are the same."""
     pairs = zip(reversed(source), reversed(target), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: same(*pair), pairs))
 
 
 def lacking(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> list[Fingerprint]:
-    """Returns records that the target lost between two neighbours of its last records. `source`, `target`: the last
-    records of both.
+    """Returns the source's records that the target lacks between two neighbours in `target`. `source`, `target`: the
+    last records of both sides.
 
-    The neighbours must occur once among the source's: MM2 sends records again after a restart, and equal records stand
-    for each other.
+    Both neighbours must occur exactly once in `source`. Otherwise a record that MM2 resent could look like a gap.
     """
     here: dict[bytes, list[int]] = {}
     for at, one in enumerate(source):
@@ -143,11 +144,11 @@ def lacking(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> lis
 
 
 def behind_at_most(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, before: int) -> Behind:
-    """Returns what can lie behind the target's last record, which the source lost. An upper bound.
+    """Returns an upper bound of the records behind the target's last record, if the source no longer has that record.
 
-    Timestamps say nothing of it: producers set them, and their order is not that of the log. What lies behind the
-    newest record that both have is counted. Without such a record all of the source is, the `before` offsets that were
-    not read as well. The target's timestamps must be the source's.
+    Counts the source's records behind the last one that both sides have. Without such a record, counts all of the
+    source, with the `before` offsets that were not read. Timestamps are no help, because producers set them in any
+    order. The target must keep the source's timestamps.
     """
     for one in reversed(target):
         if (at := next((at for at, here in enumerate(source) if same(here, one)), None)) is not None:
@@ -157,19 +158,20 @@ def behind_at_most(source: Sequence[Fingerprint], target: Sequence[Fingerprint],
     return rest._replace(records=rest.records + before, since=since)
 
 
-# Finds records that MM2 resent after a restart: they look missing, but the target has them already.
+# Finds records that look missing, but that the target has already, because MM2 resent others behind them.
 
 
 Pairs = Mapping[TopicPartition, TopicPartition]
-"""Partitions of the source with their copies."""
+"""Partitions of the source, each with its copy on the target."""
 
 
 def without_resent(
     source: RecordReader, target: RecordReader, pairs: Pairs, found: Mapping[TopicPartition, Behind], limits: ReadLimits
 ) -> dict[TopicPartition, Behind]:
-    """Counts again where the target has records as young as the first one that seems to be missing.
+    """Returns `found` without records that the target has before resent ones.
 
-    The copies must have the source's timestamps. Raises ClusterUnreachable, RightsMissing.
+    Searches copies with records as young as the first that seems to be missing. Copies must have the source's
+    timestamps. Raises ClusterUnreachable, RightsMissing.
     """
     behind = {where: one for where, one in found.items() if one.records and one.oldest is not None}
     there = first_since(target, {pairs[where]: one.oldest or 0 for where, one in behind.items()})
@@ -202,10 +204,10 @@ def compacted_on_a_side(
 
 
 def still_missing(source: Sequence[Fingerprint], target: Iterable[Fingerprint], since: int, *, exact: bool) -> Behind:
-    """Returns the source's records from offset `since` on without a copy. Pure.
+    """Returns the source's records from offset `since` on that have no copy in `target`. Pure.
 
-    A record that the source has more than once counts as missing: one of its copies that was resent stands for no other
-    one. Then the number is an upper bound.
+    A record that the source has more than once always counts as missing, because one copy may have been resent. The
+    number is an upper bound then.
     """
     copies = {(one.timestamp, one.digest) for one in target}
     times = Counter((one.timestamp, one.digest) for one in source)
@@ -219,7 +221,7 @@ def still_missing(source: Sequence[Fingerprint], target: Iterable[Fingerprint], 
 
 
 def first_since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Returns the first offset that is not older than the time. Partitions without one are left out."""
+    """Returns each partition's first offset with at least this timestamp (ms). Partitions without one are left out."""
     seen = reader.offsets_for_times([PartitionTime(where, at) for where, at in times.items()]).items
     return {context.where: offset for context, offset in seen.items() if offset is not None}
 
@@ -227,7 +229,7 @@ def first_since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> di
 def read_fingerprints(
     reader: RecordReader, starts: Mapping[TopicPartition, int], limits: ReadLimits
 ) -> tuple[dict[TopicPartition, list[Fingerprint]], set[TopicPartition]]:
-    """Returns the records from there to the log's end, and partitions that were not read to their end.
+    """Returns the records from `starts` to the ends of the logs, and partitions that were not read to their end.
 
     Raises ClusterUnreachable, RightsMissing.
     """
@@ -241,17 +243,17 @@ def read_fingerprints(
 
 # Counts records that came to copies since a position and were not there before. Resent records count once.
 #
-# Reads the target alone. A resent record has the timestamp, key and value of an earlier copy. So the search covers
+# Only the target is read. A resent record has the timestamp, key and value of an earlier copy. So the search covers
 # records that are as young as the oldest new one. Markers of transactions do not count.
 
 
 NEW_COPIES_LIMITS = ReadLimits(most=200_000, seconds=30.0)
-"""For each of the two readings. Records beyond these limits count as absent."""
+"""Limits of each of the two readings, of new and of earlier records. Records beyond them count as absent."""
 
 
 @dataclass
 class _Came:
-    """Records of one partition since `since`: contents, number, and which side set their timestamps."""
+    """The new records of one copy, from offset `since` on: their hashes, their number, and who set their timestamps."""
 
     since: int
     contents: set[int] = field(default_factory=set)
@@ -274,7 +276,7 @@ class _Came:
 
 
 def content_of(record: Record, *, timed: bool) -> int:
-    """Returns a hash that identifies a record. Not `timed`: without the timestamp, because the target set it."""
+    """Returns a hash that identifies a record. It covers the timestamp if `timed`: not if the target set it."""
     return hash((record.timestamp if timed else None, fingerprint_of(record).digest))
 
 
@@ -284,8 +286,8 @@ def new_copies(
     logs: Mapping[TopicPartition, LogRange],
     limits: ReadLimits = NEW_COPIES_LIMITS,
 ) -> dict[TopicPartition, int]:
-    """Counts by partition on the target, never too many. `since`: offsets of the positions; `logs`: where counting
-    ends.
+    """Returns a lower bound of the new records in each copy. `since`: the offset to count from. `logs`: the offset to
+    count to, and the log start.
 
     Equal records count as one. Raises ClusterUnreachable, RightsMissing.
     """
@@ -310,6 +312,6 @@ def new_copies(
 def _starts(
     target: RecordReader, came: Mapping[TopicPartition, _Came], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[TopicPartition, int]:
-    """Returns where earlier copies of new records can begin. Partitions where this is unknown are left out."""
+    """Returns the offset from which on earlier copies of the new records may be found; leaves out unknown ones."""
     times = {where: one.oldest for where, one in came.items() if one.oldest is not None and not one.appended}
     return first_since(target, times) | {where: logs[where].start for where, one in came.items() if one.appended}

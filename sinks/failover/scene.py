@@ -29,6 +29,7 @@ from streaming.message_words import first_names
 from streaming.mm2.records import TopicPartition
 
 POLL_INTERVAL_S = 0.5
+"""Seconds between two looks at what a command waits for."""
 
 LINE_INTERVAL = 10.0
 """Seconds between two lines of one wait."""
@@ -36,7 +37,7 @@ LINE_INTERVAL = 10.0
 
 @dataclass
 class WaitLines:
-    """Messages during one wait, which begins at construction. `clock`: monotonic seconds. `within`: the time limit."""
+    """Prints progress during one wait, which begins at construction. `clock`: monotonic. `within`: time limit (s)."""
 
     say: Callable[[str], None]
     clock: Callable[[], float]
@@ -48,7 +49,7 @@ class WaitLines:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has taken too long."""
+        """Whether the time limit has passed."""
         return self.clock() > self.began + self.within
 
     @property
@@ -57,7 +58,7 @@ class WaitLines:
         return self.clock() - self._said >= LINE_INTERVAL
 
     def go_on(self, what: str) -> None:
-        """Prints what it waits for, unless it has just done so."""
+        """Prints what the command waits for, at most once in LINE_INTERVAL."""
         now = self.clock()
         if self.is_due:
             self._said = now
@@ -65,19 +66,20 @@ class WaitLines:
 
 
 Compare = Callable[[Collection[str], Mapping[TopicPartition, int]], None]
-"""Compares the records of these topics of the source; raises where they differ. Reads partitions of the target up to
-the given offsets only: clients wrote what lies behind."""
+"""Compares the records of these source topics with their copies, and raises if they differ. Reads each of the given
+target partitions up to the given offset only, because moved clients may have written behind it."""
 
 
 @dataclass
 class CopyCheck:
-    """The comparison of one command. `compared`: topics that need no comparison any more."""
+    """Compares the records of each topic once in a command. `compared`: topics that were compared already."""
 
     compare: Compare
     compared: set[str] = field(default_factory=set)
 
     def run(self, topics: Collection[str], ends: Mapping[TopicPartition, int]) -> bool:
-        """Compares the topics that are left. Returns whether there were any. Raises what `compare` raises."""
+        """Compares the topics that were not compared yet, and returns whether there were any. `ends`: as in `Compare`.
+        Raises what `compare` raises."""
         left = set(topics) - self.compared
         if left:
             self.compare(left, ends)
@@ -89,9 +91,9 @@ class CopyCheck:
 def both_readers(
     settings: FlowSettings, source: ClusterPorts, target: ClusterPorts
 ) -> Iterator[tuple[RecordReader, RecordReader]]:
-    """Returns a reader of the source that reads as MM2 does, and a reader of the target for committed records alone.
+    """Yields a reader of the source with MM2's isolation level, and a reader of the target's committed records.
 
-    Records of an MM2 transaction without a commit are no copies: an abort discards them.
+    Records of an uncommitted MM2 transaction do not count as copies, because an abort discards them.
     """
     with (
         closing(source.records(settings.isolation)) as here,
@@ -115,25 +117,21 @@ def copies_of(settings: FlowSettings, target: Mapping[str, int]) -> dict[str, tu
 
 @dataclass(frozen=True)
 class Choices:
-    """Options of a command. `proof`: of the fence. `drain_within`: seconds until all records must be on the target.
-    `accepted`: topics that may miss records there. `abort_transactions`: whether to end open transactions behind the
-    fence."""
+    """The operator's options for a command."""
 
     proof: Proof = field(default_factory=Proof)
+    """How long the ends must stand still to prove the fence."""
     drain_within: float = 300.0
+    """Seconds within which all records must be on the target."""
     accepted: frozenset[str] = frozenset()
+    """Source topics named with --accept, which may lack records on the target."""
     abort_transactions: bool = False
+    """Whether to abort open transactions behind the fence."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A flow's two clusters and its failover. `say`: prints progress.
-
-    `last_offsets`: writes the groups' last offsets. Checks those on the `copies`, and returns the outcome in a line.
-    `does`: what each step does.
-    `source_answers`: False if the source is gone. `other_ledgers`: opens the ledgers of other flows from the same
-    source. `verify`: compares the records of both sides; None without `--verify`.
-    """
+    """A flow's two clusters, and what a failover command needs besides."""
 
     settings: FlowSettings
     source: ClusterPorts
@@ -142,22 +140,27 @@ class Scene:
     choices: Choices = field(default_factory=Choices)
     waiting: Waiting = field(default_factory=Waiting)
     say: Callable[[str], None] = lambda line: None
+    """Prints a line for the operator."""
     last_offsets: Callable[[Collection[str]], str] = lambda copies: ""
+    """Writes the groups' last offsets, checks those on these copies, and returns the outcome in a line."""
     does: Callable[[Scene], Mapping[Step, Callable[[], None]]] = lambda scene: {}
+    """Returns the function that does each step."""
     source_answers: bool = True
     other_ledgers: Callable[[], AbstractContextManager[OtherLedgers]] = lambda: nullcontext(NO_OTHERS)
+    """Opens the ledgers of the other flows from the same source."""
     verify: CopyCheck | None = None
+    """Compares the records of both sides. None without `--verify`."""
 
     def steps(self) -> Mapping[Step, Callable[[], None]]:
         return self.does(self)
 
     def listed(self) -> Listed:
-        """Returns the topics of both clusters now."""
+        """Lists the topics of both clusters now."""
         return list_both(self.settings, self.source.cluster, self.target.cluster)
 
     def hidden(self, listed: Listed) -> list[str]:
-        """Returns topics that the source does not show while the target has their copies, or a job saw their records.
-        This principal may not see them, or the broker that answers is cut off from the controller.
+        """Returns topics that the source does not list and does not report as deleted, although the target has their
+        copies, or a job saw them. This principal may lack DESCRIBE, or the broker is cut off from the controller.
 
         Raises LockstepError for an unreadable entry.
         """
@@ -170,10 +173,9 @@ class Scene:
         return sorted(orphans if absent and log.is_behind(since) else orphans - absent)
 
     def copies(self, target: Mapping[str, int]) -> dict[str, tuple[str, int]]:
-        """Returns each copy's name and its partition count, by topic of the source. `target`: counts of its topics.
+        """Returns each copy's name and partition count, by source topic. `target`: partition counts of its topics.
 
-        Under a policy that keeps names these are all topics that the flow would replicate, whichever client created
-        them.
+        If the replication policy keeps names, these are all topics of the target that the flow would replicate.
         """
         return copies_of(self.settings, target)
 
@@ -181,7 +183,7 @@ class Scene:
         return both_readers(self.settings, self.source, self.target)
 
     def wait_until(self, condition: Callable[[], bool], within: float, what: str, advice: str) -> None:
-        """Waits until the condition holds. Raises LockstepError after `within` seconds, with what it waited for."""
+        """Waits until the condition holds. Raises LockstepError after `within` seconds, naming `what` it waited for."""
         lines = WaitLines(self.say, self.waiting.clock, within)
         while not condition():
             if lines.is_over:
@@ -190,7 +192,7 @@ class Scene:
             self.waiting.sleep(POLL_INTERVAL_S)
 
     def topics(self, listed: Listed) -> list[str]:
-        """Returns the topics of this failover: the fenced ones, or all that producers write."""
+        """Returns the source topics of this failover: the fenced ones, or all that producers write."""
         fenced = self.fenced(listed)
         if not (recorded := self.journal.record.topics):
             return fenced
@@ -205,9 +207,9 @@ class Scene:
         return sorted(set(recorded) & set(fenced))
 
     def fenced(self, listed: Listed, wanted: Collection[str] = ()) -> list[str]:
-        """Returns the topics to fence, or of these the `wanted`.
+        """Returns the source topics that a fence covers, or only the `wanted` among them.
 
-        Raises LockstepError for a wanted topic that is not among them, and where topics share a name on the target.
+        Raises LockstepError for a wanted topic that a fence does not cover, and if topics share a name on the target.
         """
         check_names(self.settings, listed.desired.shared)
         found = fenced_topics(self.settings, listed.desired.remote)
@@ -220,7 +222,7 @@ class Scene:
         return sorted(wanted) if wanted else found
 
     def pairs(self, listed: Listed) -> dict[TopicPartition, TopicPartition]:
-        """Returns the topics' partitions with their copies. Raises LockstepError for a topic without listed copies."""
+        """Returns the partitions of `topics` with their copies. Raises LockstepError for a topic without partitions."""
         topics = self.topics(listed)
         if missing := sorted(where.topic for where in unlisted(listed.source, topics)):
             raise LockstepError(
