@@ -72,7 +72,7 @@ def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) ->
     taken = (
         f"The fence of {first_names(sorted(key[1] for key in added))} was taken back" if added else "The fence stays"
     )
-    return f"{taken}; run the command again, or `lockstep unfence` for all"
+    return f"{taken}; run the command again, or lift the whole fence with `lockstep unfence`"
 
 
 def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool) -> FailoverRecord:
@@ -148,8 +148,8 @@ def _check_none_left_out(scene: Scene, listed: Listed) -> None:
     flow, forgotten = scene.settings.flow, forgotten_copies(scene.settings, listed)
     if left := sorted(set(forgotten) - scene.choices.accepted):
         raise NotNow(
-            f"{first_names(left)}: with a copy on {flow.target}, and neither `topics` nor `topics.exclude` names it. "
-            "It would be left behind. Mend the file, or name it with --accept"
+            f"{first_names(left)} would be left behind: {flow.target} has a copy, but neither `topics` nor "
+            "`topics.exclude` names it. Mend the file, or name it with --accept"
         )
     refused = {one.key[0]: one.reason for one in listed.desired.refused}
     for topic in sorted(listed.source.keys() - listed.desired.remote.keys() - scene.choices.accepted):
@@ -245,8 +245,8 @@ def promoted(scene: Scene) -> FailoverRecord | None:
     if done is not None:
         flow = scene.settings.flow
         scene.say(
-            f"nothing is left to do: {flow.target} has taken over, by what began at {done.begun.at}. If this is "
-            f"another time, {flow.name} must mirror again first: `lockstep failback`, and once {flow.source} leads "
+            f"nothing is left to do: {flow.target} has taken over, by the command that began at {done.begun.at}. For "
+            f"another cutover {flow.name} must mirror again first: `lockstep failback`, and once {flow.source} leads "
             "again `lockstep failback --done`"
         )
     return done
@@ -322,7 +322,7 @@ def _check_all_fenced(scene: Scene) -> None:
     record, every = scene.journal.record, scene.fenced(scene.listed())
     if record.topics and (left := sorted(set(every) - set(record.topics))):
         said = number_of(len(left), "topic is", "topics are")
-        raise NotNow(f"{said} replicated and not fenced: {first_names(left)}. Fence them, too")
+        raise NotNow(f"{said} replicated, but not fenced: {first_names(left)}. Run `lockstep fence` again")
     if not record.without_fence:
         _check_denied(scene, every)
 
@@ -342,8 +342,8 @@ def _check_denied(scene: Scene, topics: Collection[str]) -> None:
     there = set(scene.source.acls.describe())
     if left := [acl.resource_name for acl in fence_acls(topics) if acl not in there]:
         raise NotNow(
-            f"{first_names(left)} can be written on {scene.settings.flow.source}: new since the fence, or another "
-            "client deleted its DENY ACL. Say `lockstep fence` again"
+            f"{first_names(left)} can be written on {scene.settings.flow.source}: it is new since the fence, or "
+            "another client deleted its DENY ACL. Run `lockstep fence` again"
         )
 
 
@@ -387,11 +387,14 @@ def check_loss(scene: Scene, prediction: Prediction, accept_loss: float | None) 
     if records is None and accept_loss < ANY_LOSS:
         of = first_names(sorted(map(str, prediction.unknown))) or "any topic"
         raise NotNow(
-            f"it is unknown how many records of {of} are lost, and --accept-loss is {accept_loss:.0f}. "
+            f"it is unknown how many records of {of} are lost, but --accept-loss allows only {accept_loss:.0f}. "
             f"`--accept-loss {TYPED_UNKNOWN}` accepts it"
         )
     if records is not None and records > accept_loss:
-        raise NotNow(f"{number_of(records, 'record')} would be lost, and --accept-loss is {accept_loss:.0f}")
+        raise NotNow(
+            f"{number_of(records, 'record')} would be lost, but --accept-loss allows only {accept_loss:.0f}. "
+            f"`--accept-loss {records}` accepts it"
+        )
 
 
 def _why_to_accept(source: str, prediction: Prediction) -> str:

@@ -37,7 +37,7 @@ DRILL_PREFIX = "failover-drill-"
 
 DOES = {
     "first copy": "writes {records} records to {topic}, and waits until {copier} has copied them",
-    "fence": "denies everybody to write {topic}",
+    "fence": "denies all writes to {topic}",
     "drain": "waits until {copier} has copied the other {records} records",
     "offsets": "compares where two groups would continue with what they would read there",
 }
@@ -166,9 +166,10 @@ class Drill:
 
     def _first_half(self, own: DrillTopic, source: RecordReader, target: RecordReader) -> None:
         own.make()
-        self._wait(own.is_seen, "the topic to be there")
+        self._wait(own.is_seen, f"{self.topic} to exist")
         self._write(0)
-        self._wait(lambda: self.there.topic in self.scene.target.cluster.list_topics(), "its copy to be there")
+        copy = self.there.topic
+        self._wait(lambda: copy in self.scene.target.cluster.list_topics(), f"the copy {copy} to exist")
         self._await_copies(source, target)
 
     def _write(self, half: int) -> None:
@@ -321,12 +322,12 @@ class DrillTopic:
         """
         if self._made is None:
             return [
-                f"it is unknown whether {self.topic} was made on {self.scene.source.alias}. If it is there, and no "
-                f"other client made it, {REMOVE.format(name=self.topic)}"
+                f"it is unknown whether {self.topic} was created on {self.scene.source.alias}. If it exists, and no "
+                f"other client created it, {REMOVE.format(name=self.topic)}"
             ]
         if not self._made:
             return []
-        self.scene.say(f"takes {self.topic} and its fence away")
+        self.scene.say(f"deletes {self.topic} and its fence")
         return [*self._lift(), *self._delete_both()]
 
     def _lift(self) -> list[str]:
@@ -338,7 +339,7 @@ class DrillTopic:
                 # The topic goes as well: no other flow can rely on its fence, whatever a ledger would say.
                 Fence(scene, replace(others, unread={})).lift(keys)
         except LockstepError as error:
-            return [f"{error}: `lockstep unfence` takes the fence of {self.topic} on {scene.source.alias} away"]
+            return [f"{error}. `lockstep unfence` lifts the fence of {self.topic} on {scene.source.alias}"]
         return []
 
     def _delete_both(self) -> list[str]:
@@ -348,8 +349,8 @@ class DrillTopic:
                 return self._left_alone()
         except LockstepError as error:
             return [
-                f"it is unknown whether {self.topic} on {source.alias} is still what the drill made: {error}. It is "
-                f"left, and so is {self.copy} on {target.alias}: {REMOVE.format(name=self.topic)}, then the copy"
+                f"it is unknown whether {self.topic} on {source.alias} is still the drill's topic: {error}. The drill "
+                f"leaves it, and {self.copy} on {target.alias}: {REMOVE.format(name=self.topic)}, then the copy"
             ]
         # Before the drill the copy was absent, so it is the copy of the drill's topic.
         return [*_delete(source, self.topic, self._id), *_delete(target, self.copy)]
@@ -364,10 +365,12 @@ class DrillTopic:
         gone = bool(source.cluster.confirmed_absent([self.topic]))
         if gone and target.cluster.confirmed_absent([self.copy]):
             return []
-        said = f"is gone from {source.alias}" if gone else f"on {source.alias} is not shown as the one the drill made"
+        said = (
+            f"is gone from {source.alias}" if gone else f"on {source.alias} does not show the id of the drill's topic"
+        )
         return [
-            f"{self.topic} {said}: another client was there. What is there, and {self.copy} on {target.alias}, is left "
-            f"alone; if no client uses that copy, {REMOVE.format(name=self.copy)}"
+            f"{self.topic} {said}: another client may have replaced it. The drill leaves that topic and {self.copy} on "
+            f"{target.alias}; if no client uses that copy, {REMOVE.format(name=self.copy)}"
         ]
 
 

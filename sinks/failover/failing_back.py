@@ -127,7 +127,7 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
     flow = scene.settings.flow
     reverse = flow.reverse
     try:
-        record, why = reverse_record(scene), "it is not there"
+        record, why = reverse_record(scene), "it does not exist"
     except (LedgerUntrusted, RightsMissing) as error:
         record, why = None, str(error)
     # A reverse flow keeps the state of its last cutover until it is led back itself.
@@ -141,12 +141,12 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
     least = ""
     if record is None:
         topic = scene.settings.internal.reverse_ledger
-        said = f"it is unknown whether {flow.source} leads again, by {topic} of {reverse.name} there: {why}"
+        said = f"it is unknown whether {flow.source} leads again. The ledger of {reverse.name}, {topic} there: {why}"
     elif record.state is State.MIRRORING:
         said = f"{reverse.name} is {record.describe()}: no cutover moved the lead back to {flow.source}"
         least = "that says that there is nothing to cut over, or if "
     else:
-        since = ", which is of an earlier time" if before else ""
+        since = ", from an earlier failover" if before else ""
         said = f"{reverse.name} is {record.describe()}{since}: {flow.target} still leads"
     raise NotNow(
         f"{said}. Once {flow.name} mirrors again, Lockstep and MM2 write on {flow.target} what {flow.source} has: run "

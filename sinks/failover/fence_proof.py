@@ -91,7 +91,7 @@ def prove_still(
         now = waiting.clock()
         if written and now - began > proof.grace:
             raise FenceBroken(
-                f"a client still writes to {first_names(topics_of(written))}. It is a super user, whom no ACL stops, "
+                f"a client still writes to {first_names(topics_of(written))}. It is a super user, which no ACL stops, "
                 f"or its broker does not know the fence yet. {writers(written)}Stop that producer"
             )
         ends = after

@@ -35,8 +35,8 @@ from streaming.message_words import first_names, number_of
 
 COPIED_FENCE: Mapping[Copier, tuple[str, str]] = {
     Copier.MM2: (
-        "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled). It would copy the fence to {target}, keep out "
-        "every writer there, maybe itself, and never revoke it (MirrorSourceConnector leaves out ALLOW WRITE alone)",
+        "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled). It would copy the fence to {target}, and never "
+        "delete it (MirrorSourceConnector skips ALLOW WRITE only). It would stop every writer there, maybe itself",
         "write sync.topic.acls.enabled=false, and lockstep.sync.topic.acls.enabled=true to leave it to Lockstep, and "
         "restart MM2",
     ),
@@ -49,20 +49,21 @@ COPIED_FENCE: Mapping[Copier, tuple[str, str]] = {
 """Why a fence cannot be set while the copier copies ACLs, and what to do."""
 
 NO_AUTHORIZER = (
-    "{source} has no authorizer, so that no ACL can keep producers away (client quotas cannot either: Kafka refuses "
-    "one of 0). Stop the producers themselves, or close the listener or the network to them, and then say "
-    "`lockstep cutover --without-fence`, which proves by the topics' ends alone that no client writes"
+    "{source} has no authorizer, so no ACL can stop producers. Client quotas cannot either: Kafka refuses one of 0. "
+    "Stop the producers, or close the listener or the network to them. Then run `lockstep cutover --without-fence`, "
+    "which proves by the topics' ends alone that no client writes"
 )
 
 CLOSED_BY_WHOM = (
-    "no client can write {topics} on {source} already. This may be the fence of {flows}, whose ledger cannot be read "
+    "{topics} on {source} have a DENY WRITE already. It may be the fence of {flows}, whose ledger cannot be read "
     "({why}). Then `unfence` of {flows} would lift it while {flow} relies on it. Run the command again once that "
     "ledger can be read. If {flows} is certainly not fenced, use a copy of the file that does not enable {flows}"
 )
 
 STAYS_CLOSED = (
     "the fence on {source} stays, because {flows} may rely on it, too: its ledger cannot be read ({why}). Run the "
-    "command again once it can. If {flows} is certainly not fenced, use a copy of the file that does not enable {flows}"
+    "command again once that ledger can be read. If {flows} is certainly not fenced, use a copy of the file that does "
+    "not enable {flows}"
 )
 
 
@@ -138,7 +139,7 @@ class Fence:
             raise FenceUnclear(CLOSED_BY_WHOM.format(topics=closed, flow=self._flow, **self._unread()))
 
     def deny(self, topics: Collection[str]) -> FenceChange:
-        """Denies all clients to write to these topics. Raises NoAuthorizer, FenceCopied, FenceUnclear, LockstepError.
+        """Denies all writes to these topics. Raises NoAuthorizer, FenceCopied, FenceUnclear, LockstepError.
 
         If another flow created the DENY, both flows share it. If another client did, `lift` does not delete it.
         """
@@ -161,7 +162,7 @@ class Fence:
             acl, fault = next(iter(refused.items()))
             raise LockstepError(
                 f"the fence of {acl.resource_name} and {len(refused) - 1} more topics on {self._source} was refused: "
-                f"{fault}. `lockstep unfence` takes away what was set; grant ALTER on the CLUSTER and run it again"
+                f"{fault}. Grant ALTER on the CLUSTER and run it again, or lift the others with `lockstep unfence`"
             )
         return FenceChange(len(missing), left)
 
@@ -276,7 +277,7 @@ def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
     with open_fence(scene) as fence:
         lifted = fence.lift(only)
     source = scene.settings.flow.source
-    scene.say(f"{number_of(lifted.acls, 'DENY ACL was', 'DENY ACLs were')} taken away on {source}")
+    scene.say(f"{number_of(lifted.acls, 'DENY ACL was', 'DENY ACLs were')} deleted on {source}")
     if lifted.shared:
         topics = first_names(sorted(acl.resource_name for acl in lifted.shared))
         scene.say(
@@ -290,7 +291,7 @@ def name_left(scene: Scene, topics: Collection[str]) -> None:
     if topics:
         scene.say(
             f"CAREFUL: the DENY WRITE for User:* on {first_names(sorted(topics))} stays on "
-            f"{scene.settings.flow.source}, after `unfence` as well: a command died before it learned who made it. If "
-            "no client needs it, remove it with kafka-acls.sh --remove --deny-principal 'User:*' once no flow from "
-            "there is fenced and producers may write there again"
+            f"{scene.settings.flow.source}, even after `unfence`: a command died before it learned which client "
+            "created it. If no client needs it, remove it with kafka-acls.sh --remove --deny-principal 'User:*' once "
+            "no flow from there is fenced and producers may write there again"
         )

@@ -201,7 +201,7 @@ def kept_lost(ledger: Ledger) -> dict[TopicPartition, Lost]:
             for number, fields in orjson.loads(text).items()
         }
     except (ValueError, TypeError, AttributeError, OverflowError, OSError) as error:
-        raise LedgerUntrusted(f"what was lost before copying cannot be read in {ledger.topic}: {error}") from error
+        raise LedgerUntrusted(f"the records lost before copying cannot be read in {ledger.topic}: {error}") from error
 
 
 def _lost(records: Any, through: Any, at_ms: Any, unknown: Any, compacted: Any) -> Lost:
@@ -284,7 +284,7 @@ def lost_line(where: TopicPartition, lost: Lost) -> str:
     else:
         why = f"Retention deleted everything before offset {lost.through} on the source"
     if not lost.records:
-        return f"{where}: {why}. It is unknown whether the target lacks records of it"
+        return f"{where}: {why}. It is unknown whether the target lacks its records"
     return f"LOST BEFORE COPYING: at most {number_of(lost.records, 'record')} of {where}. {why}"
 
 

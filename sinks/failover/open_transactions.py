@@ -164,16 +164,16 @@ def end_transactions(transactions: Transactions, seen: OpenSeen) -> list[str]:
     names = {one.known.transactional_id for one in seen.found if one.known and not one.is_ending and not one.hangs}
     lines = []
     for name, fault in transactions.fence_producers(sorted(names)).items():
-        became = f"was not aborted: {fault}; grant WRITE on TRANSACTIONAL_ID {name}" if fault else "is aborted"
+        became = f"was not aborted: {fault}. Grant WRITE on TRANSACTIONAL_ID {name}" if fault else "is aborted"
         lines.append(f"the transaction of {name} {became}")
     for one in seen.found:
         what = f"the transaction of producer id {one.producer.producer} in {one.where}"
         if one.hangs:
             fault = transactions.abort(one.where, one.producer)
-            became = f"was not aborted: {fault}; grant ALTER on CLUSTER" if fault else "is aborted"
+            became = f"was not aborted: {fault}. Grant ALTER on CLUSTER" if fault else "is aborted"
             lines.append(f"{what}, which hung, {became}")
         elif one.known is None:
-            lines.append(f"{what} was not aborted, for its producer might not learn of it: {one.hidden}")
+            lines.append(f"{what} was not aborted, because its producer might not learn of it: {one.hidden}")
     return lines + [f"not aborted: {problem}" for problem in seen.problems]
 
 
@@ -267,7 +267,7 @@ def _writer(where: TopicPartition, one: ActiveProducer | None, fault: ItemFault 
     if fault is not None:
         return f"{where}: unknown ({fault})"
     if one is None:
-        return f"{where}: no producer with an id, so that brokers do not know it"
+        return f"{where}: a producer without an id, which brokers do not know"
     known = view.items.get(one.producer)
     name = f", transactional id {known.transactional_id}," if known else ""
     last = datetime.fromtimestamp(one.last_ms / 1000, timezone.utc)
@@ -297,6 +297,6 @@ def _what_to_do(scene: Scene, left: Undecided) -> str:
     copied = (
         "MM2 reads only committed records, so it copies these once their transactions commit"
         if scene.settings.isolation == "read_committed"
-        else "MM2 reads uncommitted records, so these stay on the target even if their transactions abort"
+        else "MM2 reads uncommitted records, so the target keeps these even if their transactions abort"
     )
     return f"{copied}. Let their producers commit or abort, or say --abort-transactions"

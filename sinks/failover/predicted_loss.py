@@ -169,7 +169,7 @@ def _hidden(scene: Scene, listed: Listed) -> dict[TopicPartition, tuple[Arrival,
         name = scene.settings.policy.format_remote_topic(alias, topic)
         for number in range(max(1, listed.target.get(name, 0), kept.get(topic, 0))):
             where = TopicPartition(topic, number)
-            problem = f"{alias} does not list its topic, and does not say that it is gone"
+            problem = f"{alias} does not list its topic, but does not report it as deleted either"
             found[where] = Arrival(where, problem=problem), name
     return found
 
@@ -264,7 +264,7 @@ def _sharing_a_name(remote: Mapping[str, str]) -> dict[str, str]:
     return {topic: name for topic, name in remote.items() if names[name] > 1}
 
 
-NEVER_SEEN = "where its log on the source ends was never seen"
+NEVER_SEEN = "no job saw the end of its log on the source"
 
 
 def predicted(

@@ -134,8 +134,8 @@ def _cutover(facts: ReadinessFacts, checks: Sequence[Check]) -> Answered:
         return _not_known(job.not_checked)
     remarks = sum(check.result is CheckResult.WARNING for check in checks)
     said = f", with {number_of(remarks, 'remark')}" if remarks else ""
-    heard = "MirrorMaker 2 is heard" if facts.copier is Copier.MM2 else f"{facts.copier.label} copies"
-    well = f"All that Lockstep keeps is in step, and {heard}{said}: it loses nothing"
+    heard = "MirrorMaker 2's heartbeats arrive" if facts.copier is Copier.MM2 else f"{facts.copier.label} copies"
+    well = f"All that Lockstep keeps is in step, and {heard}{said}: a cutover loses nothing"
     return Answered(ReadinessAnswer.YES, well)
 
 
@@ -160,17 +160,17 @@ def _failover(facts: ReadinessFacts, checks: Sequence[Check], now: datetime) -> 
     if facts.seen_at is None or (job.stopped and job.trouble is None):
         asks = f"`lockstep failover --dry-run` asks {facts.target}"
         unchecked = job.not_checked or NO_PREFLIGHT
-        why = f"{job.stopped or unchecked.reason}. What it would lose is not known here: {asks}"
+        why = f"{job.stopped or unchecked.reason}. What a failover would lose is not known here: {asks}"
         return Answered(ReadinessAnswer.UNKNOWN, why, unchecked.since)
     if job.not_checked:
         return _not_known(job.not_checked)
     if loss is None:
-        return Answered(ReadinessAnswer.NO, job.trouble or "What it would lose is not known")
+        return Answered(ReadinessAnswer.NO, job.trouble or "What a failover would lose is not known")
     if reasons := [check for check in checks if check.stops(Takeover.FAILOVER)]:
         return Answered(ReadinessAnswer.NO, _reasons(facts, reasons))
     if loss.records is None:
         of = f" of {number_of(loss.unknown, 'partition')}" if loss.unknown else ""
-        dry = f"What it would lose is not known{of}: `lockstep failover --dry-run` names them"
+        dry = f"What a failover would lose is not known{of}: `lockstep failover --dry-run` names them"
         return Answered(ReadinessAnswer.UNKNOWN, dry)
     loses = _loses(loss, facts.seen_at, facts.source, now)
     if not job.compared:
@@ -251,7 +251,7 @@ SEE_STATUS = "`lockstep status` says more"
 
 APPLY = "`lockstep plan` says what and why; `lockstep apply` writes it"
 
-ALL_REFUSED = "`lockstep plan` says why each is refused: mend that on the source, or leave it out in the file"
+ALL_REFUSED = "`lockstep plan` says why Lockstep refuses each: mend that on the source, or exclude it in the file"
 
 
 OWN_OFFSET = Verdict.GROUP_ACTIVE
@@ -262,7 +262,7 @@ than this and GOOD_VERDICTS may skip records: its offset is too high, or it star
 def _heartbeat(facts: ReadinessFacts) -> Iterator[Check]:
     limit = f"{facts.heartbeat_timeout:g} s"
     if facts.heartbeat_age is None:
-        remedy = "see that MM2 runs, and emits and replicates heartbeats"
+        remedy = "see that MM2 runs, emits heartbeats and copies them"
         if facts.copier is not Copier.MM2:
             remedy = "see that the copier runs, and that its copies reach the ends that the source had"
         yield Check("heartbeat", CheckResult.UNKNOWN, "none was seen", limit, remedy)
@@ -274,8 +274,8 @@ def _heartbeat(facts: ReadinessFacts) -> Iterator[Check]:
     elif facts.heartbeat_copied:
         yield Check("heartbeat", CheckResult.OK, found, limit)
     else:
-        found += ", emitted on the target itself: MM2 runs, and this does not show that it copies"
-        remedy = "turn emit.heartbeats.enabled on for the other direction, so that there is one to copy"
+        found += ", emitted on the target itself: it shows that MM2 runs, but not that it copies"
+        remedy = "turn emit.heartbeats.enabled on for the other direction, so that MM2 has heartbeats to copy"
         yield Check("heartbeat", CheckResult.WARNING, found, limit, remedy)
 
 
@@ -284,11 +284,11 @@ def _records_not_counted(facts: ReadinessFacts) -> Iterator[Check]:
     result = CheckResult.WARNING if unread else CheckResult.UNKNOWN
     if facts.missing_reads:
         remedy = "`lockstep rights --principal …` prints the commands that grant them"
-        figure = f"how many records is unknown: {first_names(sorted(facts.missing_reads))}"
+        figure = f"how many records are missing is unknown without: {first_names(sorted(facts.missing_reads))}"
         yield Check("rights to count records", result, figure, "", remedy)
     if facts.untold:
         named = [f"{where}: {why}" for where, why in sorted(facts.untold.items())]
-        remedy = "see that the topic is there on both sides, and may be read"
+        remedy = "see that the topic exists on both clusters, and that Lockstep may read it"
         yield Check("records whose loss is unknown", result, first_names(named, 3), "none", remedy)
 
 
@@ -360,19 +360,19 @@ def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
 
 def _forgotten(facts: ReadinessFacts) -> Iterator[Check]:
     if facts.forgotten:
-        figure = f"{first_names(facts.forgotten)}: with a copy on {facts.target}, not kept in step"
-        remedy = "name them in `topics`; if they are left out on purpose, in `topics.exclude`"
+        figure = f"{first_names(facts.forgotten)}: {facts.target} has a copy, but Lockstep does not keep it in step"
+        remedy = "name them in `topics`, or in `topics.exclude` to leave them behind"
         yield Check("topics left out", CheckResult.FAILED, figure, "none", remedy)
     for figure in facts.without_copy:
-        remedy = "wait for MM2, or name them in `topics.exclude`, for MM2 as well"
+        remedy = "wait until MM2 copies them, or name them in `topics.exclude` of Lockstep and MM2"
         yield Check("topics without a copy", CheckResult.FAILED, figure, "none", remedy)
     if facts.doubtful:
-        remedy = "if applications write them, stop these first; then name them with --accept"
+        remedy = "if an application writes one, stop it first; then name the topics with --accept"
         yield Check("called like heartbeats", CheckResult.WARNING, first_names(facts.doubtful), "none", remedy)
     if facts.idle:
         remedy = (
-            "see that `topics` names the ones you mean: `lockstep topics` lists all. On the way back, `lockstep "
-            "cutover` names the way on without one"
+            "see that `topics` names the ones you mean: `lockstep topics` lists all. On the way back no cutover may be "
+            "needed: `lockstep cutover` says what to do then"
         )
         yield Check("topics that clients write", CheckResult.FAILED, "none", "one or more", remedy)
 
@@ -432,7 +432,7 @@ def _none_but(name: str, found: Sequence[str], result: CheckResult, none: str, r
 
 def _target(facts: ReadinessFacts) -> Iterator[Check]:
     wrong = [f"{topic} {here} and {there}" for topic, (here, there) in sorted(facts.partitions.items())]
-    remedy = "add partitions on the target; where it has more, keys go elsewhere there"
+    remedy = "add partitions on the target; if it has more, producers send keys to other partitions there"
     yield _none_but("partition counts", wrong, CheckResult.FAILED, "equal", remedy)
     remote, seen = set(facts.remote), facts.replicas
     offline = sorted(str(where) for where in seen.offline if where.topic in remote)
@@ -445,12 +445,12 @@ def _target(facts: ReadinessFacts) -> Iterator[Check]:
     unseen = sorted((remote & seen.factors.keys()) - wanted.keys())
     name = "replicas in sync for min.insync.replicas"
     if unseen and not closed:
-        yield Check(name, CheckResult.UNKNOWN, f"not known of {first_names(unseen)}", "enough")
+        yield Check(name, CheckResult.UNKNOWN, f"not known for {first_names(unseen)}", "enough")
     else:
         remedy = "producers with acks=all cannot write these: lower min.insync.replicas, or add replicas"
         yield _none_but(name, closed, CheckResult.FAILED, "enough", remedy)
     single = sorted(topic for topic in remote if seen.factors.get(topic) == 1)
-    remedy = "raise the replication factor of these topics: one broker's loss is theirs" if single else ""
+    remedy = "raise the replication factor of these topics: if their broker is lost, so are they" if single else ""
     figure = f"{number_of(len(single), 'topic')} with one replica on {number_of(seen.brokers, 'broker')}"
     weak = bool(single) and seen.brokers > 1
     yield Check(
@@ -466,7 +466,7 @@ def _transactions(facts: ReadinessFacts) -> Iterator[Check]:
         if seen.unknown:
             untold = [f"{where}: {why}" for where, why in sorted(seen.unknown.items())]
             name, remedy = f"last stable offsets on {alias}", "see that the leaders of these partitions answer"
-            yield Check(name, CheckResult.UNKNOWN, f"not told: {first_names(untold, 3)}", "all", remedy)
+            yield Check(name, CheckResult.UNKNOWN, f"not known for {first_names(untold, 3)}", "all", remedy)
 
 
 def _fencing(facts: ReadinessFacts) -> Iterator[Check]:
@@ -488,7 +488,7 @@ def _rights(facts: ReadinessFacts) -> Iterator[Check]:
     figure = first_names(missing) or "all are there"
     bad = CheckResult.WARNING if facts.by_job else CheckResult.FAILED
     if missing and facts.by_job:
-        figure = f"the job does not need them, the operator who runs the commands does: {figure}"
+        figure = f"the job does not need these, but the operator who runs the commands does: {figure}"
     yield Check("rights of later steps", bad if missing else CheckResult.OK, figure, "", remedy)
 
 
@@ -532,15 +532,15 @@ def _remarks(facts: ReadinessFacts) -> Iterator[Check]:
         yield remark(flow, job.note, SEE_STATUS)
     if facts.record_unknown is not None:
         why = "" if facts.record_unknown in (job.stopped or "") else f": {facts.record_unknown}"
-        figure = f"whether one is under way is not known{why}"
-        yield remark("failover", figure, "it is known again once the ledger can be read")
+        figure = f"it is not known whether a failover is under way{why}"
+        yield remark("failover", figure, "see that the ledger can be read")
     elif facts.record.state is not State.MIRRORING or facts.record.doing is not None:
         yield remark("failover", f"the flow is {facts.record.describe()}", way_on(facts.record) or GOES_ON)
     if job.uncompared:
-        yield remark("records", f"are not compared: {job.uncompared}", "docs/verify.md")
+        yield remark("records", f"records are not compared: {job.uncompared}", "docs/verify.md")
     if job.effective:
         figure = f"{number_of(job.effective, 'config')} set on neither side with different values"
-        yield remark("effective", figure, "set them on the source, or read docs/configs.md on defaults that differ")
+        yield remark("effective", figure, "set them on the source; docs/configs.md explains defaults that differ")
 
 
 def remark(name: str, figure: str, remedy: str) -> Check:
@@ -551,7 +551,7 @@ HARMLESS_TO_READERS = frozenset({"DUPLICATE", "EXTRA"})
 """Differences by which the target has more records. With any other, records are lost or changed."""
 
 
-GOES_ON = "docs/failover.md says what leads on from there"
+GOES_ON = "docs/failover.md names the next step"
 
 
 class SeenBy(Enum):

@@ -205,7 +205,7 @@ class SourceEndOffsetStore:
                 self._reading = _Reading(now_ms, cut, len(context.listed.source), recreated, read)
                 self._write_what_was_read(context)
         except LockstepError as error:
-            log.warning("the source's ends are not kept for now: %s", error)
+            log.warning("the source's end offsets are not written to the ledger for now: %s", error)
 
     def _meet(self, context: PassContext) -> None:
         """Notes new topics without a copy, now or in the previous pass, and recreated topics."""
@@ -250,7 +250,7 @@ class SourceEndOffsetStore:
             try:
                 absent |= frozenset(self._confirmed(new))
             except LockstepError as error:
-                log.debug("which topics are gone is not known: %s", error)
+                log.debug("it is unknown which topics are gone: %s", error)
         self._absent = absent
         return replace(self._read(counts, evidence, unborn), absent=absent)
 
@@ -277,7 +277,7 @@ class SourceEndOffsetStore:
             self._copied.positions.update(counted_ahead(self._source, self._copied.to_count, seen.items))
         except LockstepError as error:
             # Then offsets are counted.
-            log.debug("what waits to be copied is not counted: %s", error)
+            log.debug("records that wait to be copied are not counted: %s", error)
         ends = by_topic(seen.items, counts, UNSEEN_END)
         others, shrunk = frozenset(self._copied.others), dict(self._copied.shrunk)
         read = Read(ends, gone, by_topic(positions, counts, None), lost, others, shrunk)
@@ -290,7 +290,7 @@ class SourceEndOffsetStore:
         try:
             return copied.positions(pairs_of(self._remote, counts, counts.keys() & self._remote.keys()))
         except LockstepError as error:
-            log.warning("how far records were copied is not known for now: %s", error)
+            log.warning("it is unknown for now how far records were copied: %s", error)
             return None
 
     def _ends(
@@ -338,7 +338,7 @@ class SourceEndOffsetStore:
             found = find_lost(self._source, self._target, chosen, copies, now_ms, self._unanswered)
         except LockstepError as error:
             self._copied.positions.update(wanted)
-            log.warning("whether records were lost before they were copied is not known for now: %s", error)
+            log.warning("it is unknown for now whether records were lost before they were copied: %s", error)
             return {}
         self._copied.positions.update(found.positions)
         unanswered = chosen.keys() - found.positions.keys()

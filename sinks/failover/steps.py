@@ -81,8 +81,8 @@ def _deny_writes(scene: Scene) -> None:
         "the source to show the fence",
         "; run the command again",
     )
-    denied = f"{number_of(len(topics), 'topic')} ({number_of(denial.acls, 'ACL')} made)"
-    scene.say(f"on {scene.settings.flow.source} all clients are denied to write {denied}")
+    denied = f"{number_of(len(topics), 'topic')} ({number_of(denial.acls, 'DENY ACL')} created)"
+    scene.say(f"on {scene.settings.flow.source} no client may write to {denied}")
     name_left(scene, {acl.resource_name for acl in denial.left})
 
 
@@ -102,7 +102,7 @@ def prove_fence(scene: Scene) -> None:
             scene.say(f"a client wrote to {wrote} since the fence was proven. {last_writers(scene, came)}")
         source = scene.settings.flow.source
         scene.say(
-            f"waiting for the ends of {source} to stand still for {proof.still:g} s. That finds clients that write in "
+            f"waiting for the ends on {source} to stand still for {proof.still:g} s. That finds clients that write in "
             "this time. A client that writes less often is found only if it writes before the promotion ends"
         )
         ends = prove_still(records, partitions, proof, scene.waiting, partial(last_writers, scene))
@@ -169,13 +169,13 @@ def _warn_of_moved(scene: Scene) -> None:
         return
     if found.foreign:
         scene.say(
-            f"CAREFUL: a client wrote to {first_names(topics_of(found.foreign))} on {target} after the drain. Its "
-            "records are only there: move this client back"
+            f"CAREFUL: a client wrote to {first_names(topics_of(found.foreign))} on {target} after the drain. Only "
+            f"{target} has its records: move this client back"
         )
     if found.unknown:
         scene.say(
             f"CAREFUL: Lockstep cannot tell whether moved clients wrote to {first_names(topics_of(found.unknown))} on "
-            f"{target} after these topics were drained: see that none is left there"
+            f"{target} after these topics were drained: see that no client writes there any more"
         )
 
 
@@ -348,13 +348,13 @@ def tell_late(scene: Scene) -> None:
         with closing(scene.source.records("read_uncommitted")) as records:
             came = _written_since_proof(scene, records, partitions)
     except LockstepError as error:
-        scene.say(f"CAREFUL: whether a client wrote to {source} while the flow ended is unknown: {error}")
+        scene.say(f"CAREFUL: it is unknown whether a client wrote to {source} while the flow ended: {error}")
         return
     if came:
         scene.say(
-            f"CAREFUL: records that came to {first_names(topics_of(came))} on {source} while the flow ended may be "
-            f"only there. {last_writers(scene, came)}Stop these clients; `lockstep failback` counts and exports "
-            "what stayed behind"
+            f"CAREFUL: records came to {first_names(topics_of(came))} on {source} while the flow ended. The target may "
+            f"lack them. {last_writers(scene, came)}Stop these clients; `lockstep failback` counts and exports these "
+            "records"
         )
 
 
@@ -381,7 +381,7 @@ def count_missing(missing: Collection[Arrival]) -> str:
     topics = first_names(topics_of(one.where for one in missing))
     most = "" if all(one.behind.exact for one in missing if one.behind) else "at most "
     return f"{most}{number_of(records, f'record of {topics} is', f'records of {topics} are')} not on the target" + (
-        f", and for these it is unknown: {first_names(unknown)}" if unknown else ""
+        f", and for these partitions it is unknown: {first_names(unknown)}" if unknown else ""
     )
 
 

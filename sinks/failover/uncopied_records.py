@@ -88,7 +88,7 @@ def sharing(shared: Mapping[str, str], source: Mapping[str, int]) -> dict[TopicP
     `shared`: that name, by topic. `source`: partition counts.
     """
     return {
-        where: Arrival(where, problem=f"other topics of the source are {name} on the target, too")
+        where: Arrival(where, problem=f"another topic of the source has the same name on the target, {name}")
         for topic, name in shared.items()
         for where in [TopicPartition(topic, number) for number in range(source.get(topic) or 1)]
     }
@@ -226,7 +226,7 @@ def _compared(
     known = known or behind_at_most(records, tail, before=start - log.start)
     if known.exact or known.records:
         return Arrival(where, known)
-    return Arrival(where, problem="the source has neither the last record of the target nor any record after it")
+    return Arrival(where, problem="the source has neither the last record of the target nor any later one")
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from streaming.mm2.records import TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 OPEN = (
-    "an open transaction hides what lies behind it. Let it end (its producer's transaction.timeout.ms), or end it with "
-    "kafka-transactions.sh"
+    "an open transaction hides the records behind it. Let it end (its producer's transaction.timeout.ms), or end it "
+    "with kafka-transactions.sh"
 )
 
 SHORTER = "it is shorter than at the takeover: it was recreated, or its log lost its tail"

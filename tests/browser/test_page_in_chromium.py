@@ -148,7 +148,7 @@ def test_a_source_that_is_gone_and_a_target_that_took_over_have_answers_of_their
             assert words in seen.text, words
         taken = look_at(f"{address}/#/flow/{BEGINNING.name}", tmp_path / "taken")
         assert "lockstep plan" not in taken.text
-        assert "docs/failover.md says what leads on from there" in taken.text
+        assert "docs/failover.md names the next step" in taken.text
 
 
 def test_how_the_records_stand_is_said_with_what_differs_and_what_is_stalled(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_dry_run_of_what_has_come_to_its_end_says_that_nothing_is_left_to_do(
         assert f"a->b is {state}" in said.out
         assert "nothing is left to do" in said.out
     # Another time begins in another state, as the command itself says.
-    assert ("If this is another time" in said.err) == (state == "PROMOTED")
+    assert ("For another cutover" in said.err) == (state == "PROMOTED")
     assert (built.world.source.writes, built.world.target.writes, built.record()) == before
 
 

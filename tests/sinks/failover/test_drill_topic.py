@@ -112,7 +112,7 @@ def test_a_creation_that_got_no_answer_is_named_and_deletes_nothing() -> None:
     with pytest.raises(LockstepError, match="REQUEST_TIMED_OUT"):
         drill_on(built).run()
     assert TOPIC in built.world.source.topics
-    assert f"it is unknown whether {TOPIC} was made on a" in built.said[-1]
+    assert f"it is unknown whether {TOPIC} was created on a" in built.said[-1]
 
 
 def test_of_two_drills_with_one_name_the_second_leaves_the_firsts_topic() -> None:

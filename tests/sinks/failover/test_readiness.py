@@ -81,7 +81,7 @@ def test_differences_that_harm_no_reader_are_differences() -> None:
     assert {Difference.DUPLICATE, Difference.EXTRA} == HARMLESS_TO_READERS
 
 
-@pytest.mark.parametrize(("drift", "words"), [(2, "`lockstep apply` writes it"), (1, "leave it out in the file")])
+@pytest.mark.parametrize(("drift", "words"), [(2, "`lockstep apply` writes it"), (1, "exclude it in the file")])
 def test_apply_is_no_remedy_for_a_kind_whose_differences_are_all_refused(drift: int, words: str) -> None:
     assert words in check("in step: acl", drift={Kind.ACL: drift}, refused={Kind.ACL: 1}).remedy
 
@@ -199,7 +199,7 @@ def test_without_the_right_to_read_no_figure_of_missing_records_is_given() -> No
     assert found.ready
     assert "records not copied" not in {one.name for one in found.checks}
     assert next(one for one in found.checks if "rights to count" in one.name).figure.startswith(
-        "how many records is unknown"
+        "how many records are missing is unknown"
     )
 
 

@@ -47,7 +47,7 @@ def test_flow_mirrors_again_once_the_way_back_has_taken_over(state: State) -> No
 def test_way_back_that_was_cut_over_before_this_one_was_led_through_is_none() -> None:
     built = reversing()
     way_back_is(built, FailoverRecord(State.PROMOTED, ended_at="2020-01-01T00:00:00Z"))
-    with pytest.raises(NotNow, match=r"of an earlier time: b still leads.*--yes PROMOTED"):
+    with pytest.raises(NotNow, match=r"from an earlier failover: b still leads.*--yes PROMOTED"):
         resume(built.scene())
     assert resume(built.scene(), typed="PROMOTED").state is State.MIRRORING
 
@@ -274,7 +274,7 @@ def test_what_is_made_up_for_after_an_earlier_way_back_is_no_way_back(commands: 
         journal = Journal(settings.flow.reverse, ledger, audit, ME, now=built.time)
         journal.begin(command)
         journal.run({step: (lambda: None) for step in Step})
-    with pytest.raises(NotNow, match="of an earlier time"):
+    with pytest.raises(NotNow, match="from an earlier failover"):
         resume(built.scene())
 
 

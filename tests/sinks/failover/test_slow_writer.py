@@ -118,7 +118,7 @@ def test_a_fence_that_is_taken_away_leaves_no_proof_behind() -> None:
 def test_who_wrote_is_unknown_where_brokers_do_not_tell() -> None:
     built = stage()
     built.producers.append(lambda: built.write("y", super_user=True))
-    with pytest.raises(FenceBroken, match=r"y-0: no producer with an id"):
+    with pytest.raises(FenceBroken, match=r"y-0: a producer without an id"):
         cutover(built.scene())
     built.transactions.supported = False
     with pytest.raises(FenceBroken, match=r"Who wrote is unknown: .*too old"):

@@ -66,7 +66,7 @@ def test_people_read_that_it_is_not_known_and_the_reason_once(
     assert "  failover: not known" in lines
     assert status.reason is not None and sum(status.reason in line for line in lines) == 1
     said = next(one for one in status.readiness().as_json()["findings"] if one["about"] == "failover")
-    assert (said["reason"], said["blocks"]) == ("whether one is under way is not known", False)
+    assert (said["reason"], said["blocks"]) == ("it is not known whether a failover is under way", False)
 
 
 def test_its_metric_is_no_number_while_it_is_not_known(world: World) -> None:

@@ -80,7 +80,7 @@ def test_fence_that_is_there_and_may_be_another_flows_is_not_relied_upon(
     others = theirs(built)
     fence(others if is_told else replace(others, other_ledgers=lambda: nullcontext(OtherLedgers())))
     before = built.record()
-    with pytest.raises(FenceUnclear, match=r"no client can write x, y on a already.*\(a->c: c does not answer\)"):
+    with pytest.raises(FenceUnclear, match=r"x, y on a have a DENY WRITE already.*\(a->c: c does not answer\)"):
         leads_to(beside(built))
     assert built.record() == before
     leads_to(ours(built))

@@ -26,12 +26,12 @@ def test_a_wait_is_told_of_every_ten_seconds() -> None:
 
 def test_a_drill_says_what_it_does_and_what_it_waits_for() -> None:
     built = stage()
-    with pytest.raises(LockstepError, match=r"gave up after 35 s of waiting for .*its copy to be there"):
+    with pytest.raises(LockstepError, match=r"gave up after 35 s of waiting for the copy a\.x-drill to exist"):
         Drill(built.scene(), "x-drill", lambda groups: [], records=10, within=35.0).run()
     assert built.said == [
         "first copy: writes 10 records to x-drill, and waits until MM2 has copied them",
-        *(f"waiting for its copy to be there: {seconds} s, at most 35 s" for seconds in (10, 20, 30)),
-        "takes x-drill and its fence away",
+        *(f"waiting for the copy a.x-drill to exist: {seconds} s, at most 35 s" for seconds in (10, 20, 30)),
+        "deletes x-drill and its fence",
     ]
 
 
