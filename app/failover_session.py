@@ -164,10 +164,11 @@ def write_groups(
     *,
     most_skipping: int = 0,
 ) -> str:
-    """Writes the groups' offsets on all topics, then checks them. `accepted`: groups whose offsets stay as they are.
+    """Writes the groups' offsets on all topics, then checks them. Returns a summary in one line.
 
-    Raises LockstepError if the offsets of a group on the topics `copies` cannot be read, or are held in ERROR on any
-    topic. Raises it too if groups have no target offset in more than `most_skipping` partitions.
+    `accepted`: groups whose offsets stay as they are. A group moves if it has an offset on a topic of `copies`, or
+    could not be read. Raises LockstepError if an offset of such a group is unknown, in ERROR, or refused. Raises it too
+    if these groups may skip records in more than `most_skipping` partitions.
     """
     compared = reconcile.compare(everything=True)
     stay = [change for change in compared.plan.changes if change.key[0] in accepted]

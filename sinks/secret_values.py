@@ -1,4 +1,6 @@
-"""Decides what may be a secret, and hides it in texts: one rule for all output. Pure."""
+"""Decides by its name whether a value may be a secret, and hides secrets in texts. Pure.
+
+`app.properties.shown_values` has a stricter rule for the values of a properties file."""
 
 from __future__ import annotations
 

@@ -324,7 +324,8 @@ def _by_address(address: str, command_config: Path | None, timeout: float | None
 
 @dataclass(frozen=True)
 class Selection:
-    """The properties file, and whose configs are meant. `name`: a flow; "": the default of all flows; None: both."""
+    """The properties file, and whose configs the command shows or alters. `name`: one flow; "" stands for the default
+    of all flows. Without a name it shows the default and every flow, and alters the default."""
 
     config: Path
     settings: Settings

@@ -1,4 +1,5 @@
-"""Decides when the next pass of a flow begins, and why. Pure: callers pass times, in monotonic seconds."""
+"""Spaces the passes of a flow. `flow_task` says when one is due, also after an error. Pure: callers pass times, in
+monotonic seconds."""
 
 from __future__ import annotations
 

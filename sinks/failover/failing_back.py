@@ -149,9 +149,9 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
         since = ", from an earlier failover" if before else ""
         said = f"{reverse.name} is {record.describe()}{since}: {flow.target} still leads"
     raise NotNow(
-        f"{said}. Once {flow.name} mirrors again, Lockstep and MM2 write on {flow.target} what {flow.source} has: run "
-        f"`lockstep cutover` with the file of {reverse.name} first. If {least}{flow.source} leads all the same, say "
-        f"--yes {word}"
+        f"{said}. Nothing was written. Once {flow.name} mirrors again, {flow.target} follows {flow.source}. So run "
+        f"`lockstep cutover` with the file of {reverse.name} first. If {least}clients write to {flow.source} already, "
+        f"confirm that with --yes {word}"
     )
 
 

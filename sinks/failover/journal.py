@@ -112,7 +112,11 @@ class Journal:
         found = self.record
         moved = before is not None and (found.state, found.doing) != (before.state, before.doing)
         if moved or found.begun.claim != self._begun.claim:
-            raise NotNow(f"{found.begun.claim or found.begun.who} has taken over meanwhile: {found.describe()}")
+            raise NotNow(
+                f"another failover command works on this flow now, by {found.begun.claim or found.begun.who}, so this "
+                f"one stopped. The flow is {found.describe()}. Once the other is done, run this one again if it is "
+                "still needed"
+            )
 
 
 def mirrors(record: FailoverRecord) -> bool:

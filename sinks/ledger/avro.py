@@ -56,5 +56,5 @@ class SingleObject:
         if rest := body.read():
             raise LockstepError(f"{self._name}: damaged: {len(rest)} bytes follow the value")
         if not isinstance(value, dict):
-            raise LockstepError(f"{self._name}: the value is not a record")
+            raise LockstepError(f"{self._name}: damaged: the Avro value has no fields")
         return value

@@ -79,8 +79,8 @@ class Announcements:
             self._groups.deliver(frozenset(groups))
 
     def close(self, within: float | None = None) -> bool:
-        """Deliver the newest sets, and close both listeners. Returns whether both were closed within `within` seconds;
-        None: as long as one call may take. See `end_together`."""
+        """Deliver the newest sets and close both listeners. `within`: seconds to wait, by default the time limit of one
+        call. Returns whether both are closed."""
         seconds = self._patience.limit if within is None else within
         return not end_together(filter(None, (self._topics, self._groups)), seconds)
 

@@ -195,7 +195,8 @@ class OffsetMemory:
             self.count_syncs_again(name)
 
     def settle_checkpoints(self) -> None:
-        """Notes that the checkpoints topic was read to its end. Later checkpoints of doubtful topics count."""
+        """Notes that the checkpoints topic was read to its end. For copies that were recreated or truncated, only later
+        checkpoints count."""
         if self.checkpoints.doubtful:
             since = self.checkpoints.settle()
             for topic, ids in self._ids.items():

@@ -332,7 +332,8 @@ class _Search:
 
 
 class MatchCache:
-    """A `Find` over both clusters of a flow. It has its own readers, for one search at a time."""
+    """Answers at which offset a group's next record lies in the other cluster. Keeps known answers, and runs one search
+    at a time with readers of its own."""
 
     def __init__(
         self,

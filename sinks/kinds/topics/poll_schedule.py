@@ -24,7 +24,8 @@ TURN = 1.0
 explain."""
 
 SHARDS = 8
-"""Number of requests for all topics. The sooner one of them explains a signal, the fewer are sent."""
+"""About how many requests a poll of all topics is split into. No more are sent once they have shown every change that
+the metadata log announced."""
 
 SMALLEST = 100
 """Least topics in a shard, unless the rate allows fewer: a request for fewer costs nearly as much."""

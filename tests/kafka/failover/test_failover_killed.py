@@ -130,5 +130,5 @@ def test_of_two_people_at_once_the_second_waits_and_who_is_taken_over_does_no_fu
     first.go_on()
     late = first.wait()
     assert late.code == 1
-    assert "has taken over meanwhile" in late.err
+    assert "another failover command works on this flow now" in late.err
     assert (flow.record().state, flow.record().begun.why) == (State.PROMOTED, "the first one hangs")
