@@ -82,10 +82,8 @@ def test_a_way_back_that_mirrors_is_told_as_that_and_with_both_ways_on() -> None
         resume(built.scene())
     assert "earlier time" not in str(refused.value)
     assert "run `lockstep cutover` with the file of b->a first" in str(refused.value)
-    assert (
-        "If that says that there is nothing to cut over, or if clients write to a already, confirm that with --yes MIRRORING"
-        in str(refused.value)
-    )
+    assert "If that says that there is nothing to cut over, or if clients write to a already" in str(refused.value)
+    assert "confirm that with --yes MIRRORING" in str(refused.value)
 
 
 def led_back() -> Stage:
