@@ -92,13 +92,15 @@ def _rest(rest: Sequence[Fingerprint], *, exact: bool) -> Behind:
     return Behind(len(rest), first.timestamp if first else None, exact, first.offset if first else None)
 
 
-def behind(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, whole: bool = True) -> Behind | None:
+def behind(
+    source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, whole: bool = True, window: int = TAIL_RECORDS
+) -> Behind | None:
     """Returns the source's records behind the target's last record. None if that record is not among `source`.
 
     `source`: the source's last records. `target`: the target's last records. If the last record occurs more than once,
     the place counts where most records before it match, too. Of equal places the first counts, so the result is never
     too small. `whole`: `source` has all records of the log. If not, returns None if earlier records may change the
-    place.
+    place, because fewer than `window` records match.
     """
     if not target:
         return _rest(source, exact=True)
@@ -106,17 +108,17 @@ def behind(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, whol
     if not candidates:
         return None
     most = max(alike for alike, _ in candidates)
-    if not whole and not _is_decided(candidates, most):
+    if not whole and not _is_decided(candidates, most, window):
         return None
     best = [at for alike, at in candidates if alike == most]
     rest = source[best[0] + 1 :]
     return _rest(rest, exact=len(best) == 1)
 
 
-def _is_decided(candidates: Sequence[tuple[int, int]], most: int) -> bool:
-    """Whether earlier records cannot change the result: one place matches TAIL_RECORDS records, and all others differ
+def _is_decided(candidates: Sequence[tuple[int, int]], most: int, window: int) -> bool:
+    """Whether earlier records cannot change the result: one place matches `window` records, and all others differ
     before that."""
-    return most >= TAIL_RECORDS and sum(alike in (most, at + 1) for alike, at in candidates) == 1
+    return most >= window and sum(alike in (most, at + 1) for alike, at in candidates) == 1
 
 
 def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:

@@ -122,10 +122,11 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
     # Only these rest on a part of the source's log.
     partly = {where: there.tails[copy] for where, copy in pairs.items() if where not in here.whole}
     doubted = _may_stand_earlier(source, found, partly, here.tails)
-    deep += doubted
-    longer = _tails(target, [pairs[where] for where in doubted], LONG_TAIL_RECORDS).tails
-    tails = {**there.tails, **longer}
-    found |= _searched(source, {where: tails[pairs[where]] for where in deep}, here.logs)
+    certain, longer = _by_more_records(source, target, {where: pairs[where] for where in doubted})
+    found |= {where: Arrival(where, one) for where, one in certain.items()}
+    tails = {where: longer.get(where, there.tails[pairs[where]]) for where in [*deep, *longer]}
+    found |= _searched(source, tails, here.logs, recent=longer)
+    deep += longer
     for where in deep:
         # The target's retention took all that it had.
         if (known := found[where].behind) and not there.tails[pairs[where]] and there.logs[pairs[where]].end:
@@ -169,6 +170,28 @@ def _may_stand_earlier(
     return doubted
 
 
+def _by_more_records(
+    source: RecordReader, target: RecordReader, pairs: Pairs
+) -> tuple[dict[TopicPartition, Behind], dict[TopicPartition, list[Fingerprint]]]:
+    """Compares up to LONG_TAIL_RECORDS at the ends of both logs. Returns the counts that are certain by now. For the
+    other partitions, returns the target's last records.
+
+    Producers with timestamps of events, which are in no order, make many a partition doubtful.
+    """
+    there, here = _tails(target, pairs.values(), LONG_TAIL_RECORDS), _tails(source, pairs, LONG_TAIL_RECORDS)
+    certain, left = dict[TopicPartition, Behind](), dict[TopicPartition, list[Fingerprint]]()
+    for where, copy in pairs.items():
+        tail, records = there.tails.get(copy, []), here.tails.get(where, [])
+        # MM2 may have resent some of them, so not all must match.
+        window = min(len(tail), LONG_TAIL_RECORDS // 2)
+        known = behind(records, tail, whole=where in here.whole, window=window)
+        if known is not None and known.exact:
+            certain[where] = known
+        else:
+            left[where] = tail
+    return certain, left
+
+
 def _with_hidden(one: Arrival, hidden: range | None) -> Arrival:
     """Returns the arrival with the `hidden` offsets counted as missing. They lie behind an open transaction, and a
     reader of committed records does not get them. Any of them may be a record that commits."""
@@ -180,15 +203,23 @@ def _with_hidden(one: Arrival, hidden: range | None) -> Arrival:
 
 
 def _searched(
-    source: RecordReader, targets: Mapping[TopicPartition, list[Fingerprint]], logs: Mapping[TopicPartition, LogRange]
+    source: RecordReader,
+    targets: Mapping[TopicPartition, list[Fingerprint]],
+    logs: Mapping[TopicPartition, LogRange],
+    recent: Collection[TopicPartition],
 ) -> dict[TopicPartition, Arrival]:
-    """Returns how many records the target lacks. Reads the source from where the target's last records begin."""
+    """Returns how many records the target lacks. Reads the source from where the target's last records begin. `recent`:
+    partitions whose newest records hold them for certain, so no more than ARRIVAL_LIMITS are read."""
     if not targets:
         return {}
     starts = _starts(source, targets, logs)
+    late = {where: logs[where].end - ARRIVAL_LIMITS.most + 1 for where in recent}
+    cut = {where: start for where, start in late.items() if start > starts[where]}
+    starts |= cut
     read = _read(source, {where: (starts[where], logs[where].end) for where in targets})
     return {
-        where: _compared(where, *read[where][:2], tail, starts[where], logs[where]) for where, tail in targets.items()
+        where: _compared(where, *read[where][:2], tail, starts[where], logs[where], cut=where in cut)
+        for where, tail in targets.items()
     }
 
 
@@ -211,17 +242,25 @@ def _is_appended(tail: Iterable[Fingerprint]) -> bool:
 
 
 def _compared(
-    where: TopicPartition, records: list[Fingerprint], why: Why, tail: list[Fingerprint], start: int, log: LogRange
+    where: TopicPartition,
+    records: list[Fingerprint],
+    why: Why,
+    tail: list[Fingerprint],
+    start: int,
+    log: LogRange,
+    *,
+    cut: bool,
 ) -> Arrival:
+    """`cut`: earlier records than those from `start` on may match as well."""
     if why in (Why.TIME, Why.FAULT):
         return Arrival(where, problem=f"its records could not be read to the end ({why.value})")
-    appended = _is_appended(tail)
-    known = behind(records, tail, whole=not appended or start <= log.start)
+    partly = (cut or _is_appended(tail)) and start > log.start
+    known = behind(records, tail, whole=not partly)
     if known is not None and why is Why.MOST:
         # Offsets that were not read count as records.
         unread = log.end - records[-1].offset - 1
         return Arrival(where, known._replace(records=known.records + unread, exact=False))
-    if known is None and (appended or why is Why.MOST):
+    if known is None and (cut or _is_appended(tail) or why is Why.MOST):
         return Arrival(where, problem="the last record on the target was not found among those that were read")
     known = known or behind_at_most(records, tail, before=start - log.start)
     if known.exact or known.records:

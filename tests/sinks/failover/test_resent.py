@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sinks.failover.record_matching import ReadLimits
 from sinks.failover.uncopied_records import CLOCKS_DIFFER_MS, Arrival, arrivals
 from sinks.kafka.ports.record_reader import Stamp
 from streaming.mm2.records import TopicPartition
@@ -93,3 +94,17 @@ def test_where_the_target_sets_the_timestamps_a_record_that_came_later_is_no_ori
     found = stamped(source=Stamp.APPEND, target=Stamp.APPEND, later_ms=CLOCKS_DIFFER_MS + 1).behind
     assert found is not None
     assert (found.records, found.exact) == (520, False)
+
+
+@pytest.mark.parametrize("at", [5, 2997], ids=["an early record is of the future", "one of the last is of the past"])
+def test_timestamps_in_no_order_keep_no_count_from_being_exact(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sinks.failover.uncopied_records.ARRIVAL_LIMITS", ReadLimits(2_500, 60.0))
+    logs = MemoryLog(), MemoryLog()
+    for log in logs:
+        for number in range(3000):
+            timestamp = 1_000_000 + number if number != at else 9_000_000 if at == 5 else 1
+            log.append(b"%d" % number, b"", timestamp)
+    (found,) = arrivals(
+        MemoryRecords("a", {HERE: logs[0]}), MemoryRecords("b", {THERE: logs[1]}), {HERE: THERE}
+    ).values()
+    assert found.arrived
