@@ -94,13 +94,20 @@ class FlowLedger:
             self._topic_id, self._ledger = self._ledger.topic_id, None
         return self.read(everything=True)
 
+    def _opened_now(self) -> Ledger:
+        ledger = self._open()
+        if not ledger.exists:
+            # The guard may need the source to go on. A flow without a ledger drained no topics.
+            self._wishes.note_drained(self._flow, ledger)
+        return ledger
+
     def _opened(self) -> Ledger:
         try:
-            ledger = self._guard.open(self._open)
+            ledger = self._guard.open(self._opened_now)
         except ClusterUnreachable as unreachable:
             if unreachable.both:
                 raise
-            ledger = self._guard.open_for_target(self._open, to_write=False)
+            ledger = self._guard.open_for_target(self._opened_now, to_write=False)
             self._note_failover(ledger)
             if not self.ended:
                 raise

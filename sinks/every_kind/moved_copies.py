@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from sinks.kafka.ports.acl_binding import EVERYONE, AclBinding
 from sinks.ledger.kept_divergences import Divergence, takeover_ends
 from sinks.model.changes import ALLOW, Change, Kind, Op
 from sinks.model.plan import SEE_PLAN, Plan
@@ -26,6 +27,7 @@ KEPT_ACCESS = (
     "{}, so clients may have moved to the target, and the source no longer shows what they need. Lockstep revokes no "
     "access until {}. If you mean to, revoke it on the target by hand"
 )
+KEPT_NARROWED = "{}, so Lockstep holds back a DENY that may narrow this ALLOW. It creates neither until {}"
 OWN_END = "`lockstep unfence`, or until `lockstep failback --done`"
 READ = "it has read the ledger of {}: `lockstep status` says what is in the way"
 OTHERS_END = "that flow is unfenced, leads again, or is out of the properties file"
@@ -77,9 +79,21 @@ def _keep_access(plan: Plan, why: str, until: str, ops: Collection[Op] = frozens
     """Refuse changes that take access away. `why`, `until`: clauses of the reason. `ops`: operations on what principals
     may do that count."""
     access = [one for one in plan.changes if _takes_access(one) and one.op in ops]
+    denies = [one for one in access if one.kind is Kind.ACL and one.op is Op.CREATE]
+    narrowed = [one for one in plan.changes if any(_narrows(deny, one) for deny in denies)]
     defaults = [one for one in plan.changes if one.kind is Kind.BROKER_CONFIG]
     plan = plan.refusing(access, KEPT_ACCESS.format(why, until), remedy=SEE_PLAN)
+    plan = plan.refusing(narrowed, KEPT_NARROWED.format(why, until), remedy=SEE_PLAN)
     return plan.refusing(defaults, KEPT_DEFAULTS.format(why, until), remedy=SEE_PLAN)
+
+
+def _narrows(deny: Change, change: Change) -> bool:
+    """Whether the change creates an ALLOW that this DENY may narrow. Names of resources are not compared."""
+    if change.kind is not Kind.ACL or change.op is not Op.CREATE or change.key[-1] != ALLOW:
+        return False
+    denied, allowed = AclBinding.from_key(deny.key), AclBinding.from_key(change.key)
+    who = {denied.principal, allowed.principal}
+    return denied.resource_type == allowed.resource_type and (len(who) == 1 or EVERYONE in who)
 
 
 def _takes_access(change: Change) -> bool:

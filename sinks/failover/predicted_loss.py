@@ -219,25 +219,31 @@ def remembered(
         # Moved clients may have written to copies. Their records are not the source's.
         alone = {topic for topic in kept if is_written_by_mm2_alone(settings.policy, settings.flow.source, topic)}
         found = predicted(kept, as_at_takeover(ledger, records), remote, alone, new_starts(ledger))
+        ends = {topic: one.ends for topic, one in kept.items()}
+        never_seen = _never_seen(ledger, settings, target, ends, seen)
+        there = records.ends(
+            [TopicPartition(name, number) for name, numbers in never_seen.values() for number in numbers]
+        )
     shared = _sharing_a_name(remote)
     found |= sharing(shared, {topic: len(kept[topic].ends) for topic in shared})
-    ends = {topic: one.ends for topic, one in kept.items()}
-    for topic, (name, partitions) in _never_seen(ledger, settings, target, ends, seen).items():
-        new = range(len(ends.get(topic, ())), partitions)
-        found |= {where: Arrival(where, problem=NEVER_SEEN) for where in [TopicPartition(topic, one) for one in new]}
-        ends[topic], remote[topic] = (*ends.get(topic, ()), *[UNSEEN_END] * len(new)), name
+    # A copy may have more partitions than its topic. They are empty.
+    empty = {where for where, log in there.items.items() if not log.end}
+    for topic, (name, numbers) in never_seen.items():
+        new = [TopicPartition(topic, one) for one in numbers if TopicPartition(name, one) not in empty]
+        found |= {where: Arrival(where, problem=NEVER_SEEN) for where in new}
+        if new:
+            ends[topic], remote[topic] = (*ends.get(topic, ()), *[UNSEEN_END] * len(numbers)), name
     return Prediction(found, ends, remote, min(one.at_ms for one in kept.values()))
 
 
 def _never_seen(
     ledger: Ledger, settings: FlowSettings, target: ClusterPorts, kept: EndOffsets, seen: EndOffsets
-) -> dict[str, tuple[str, int]]:
-    """Returns, by source topic, names and partition counts of copies with partitions that no job saw on the source.
-    Leaves out topics in `seen`, and topics that the source did not have at the job's last reading. `kept`: ends in the
-    ledger."""
+) -> dict[str, tuple[str, range]]:
+    """Returns, by source topic, names of copies and their partitions that no job saw on the source. Leaves out topics
+    in `seen`, and topics that the source did not have at the job's last reading. `kept`: ends in the ledger."""
     others, absent = copies_of(settings, target.cluster.list_topics()), absent_topics(ledger)
     return {
-        topic: (name, partitions)
+        topic: (name, range(len(kept.get(topic, ())), partitions))
         for topic, (name, partitions) in others.items()
         if topic not in seen and topic not in absent and partitions > len(kept.get(topic, ()))
     }

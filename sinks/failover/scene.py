@@ -22,7 +22,7 @@ from sinks.kinds.shared_listings import list_both
 from sinks.kinds.topics.controller import orphaned
 from sinks.ledger.failover_record import Step
 from sinks.ledger.kept_divergences import divergences
-from sinks.ledger.kept_end_offsets import kept_end_offsets
+from sinks.ledger.kept_end_offsets import absent_topics, kept_end_offsets
 from sinks.model.changes import Kind
 from streaming.errors import LockstepError
 from streaming.message_words import first_names
@@ -166,6 +166,7 @@ class Scene:
         """
         ledger = self.journal.ledger
         orphans = orphaned(self.settings, listed, ledger.owned(Kind.TOPIC), kept_end_offsets(ledger).keys())
+        orphans -= absent_topics(ledger)
         if not orphans:
             return []
         log = FollowedLog(NoSignal(), self.source.epochs, EPOCHS_GROW_WITHIN_S)

@@ -23,7 +23,7 @@ from sinks.failover.record_matching import (
 from sinks.failover.scene import Scene
 from sinks.failover.uncopied_records import WIDER, Arrival, arrivals, pairs_of, unlisted
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
-from sinks.ledger.kept_divergences import Divergence, divergences, takeover_ends
+from sinks.ledger.kept_divergences import NEVER, Divergence, divergences, new_starts, takeover_ends
 from sinks.ledger.kept_end_offsets import UNSEEN_END
 from streaming.errors import LockstepError
 from streaming.message_words import first_names
@@ -99,6 +99,9 @@ def _compared(
         exactly = {
             where for where in seen if pairs[where] in taken and where.topic in known and known[where.topic].exact
         }
+        # A cleaner may have removed some of the lost ones. Then the records before them were copied.
+        compacted = source.compacted({where.topic for where in exactly})
+        exactly = {where for where in exactly if where.topic not in compacted or not _then(known, where)[1]}
         least = _since_takeover(source, known, purged | exactly, ends.items)
         sooner = {where for where, at in least.items() if at < since.get(where, _then(known, where)[0])}
         since |= {where: min(at, since.get(where, at)) for where, at in least.items()}
@@ -181,7 +184,9 @@ def not_copied_back(scene: Scene) -> Unreplicated:
     known, upstream, copies = _not_led_back(scene)
     # Where an end was not told at the takeover, or the copy is newer, each record is looked for on the source.
     ends = takeover_ends(known)
-    taken = {copy: ends.get(copy, 0) for copy in copies}
+    # A run of `failback --done` that died may have forgotten the divergences.
+    starts = {copy: start for copy, start in new_starts(scene.journal.ledger).items() if start != NEVER}
+    taken = {copy: ends.get(copy, starts.get(copy, 0)) for copy in copies}
     with scene.readers() as (source, target):
         seen = target.latest(list(taken))
         grown = {copy: taken[copy] for copy, end in seen.items.items() if end > taken[copy]}

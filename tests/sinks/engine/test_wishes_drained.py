@@ -196,3 +196,48 @@ def test_what_a_flow_drained_is_read_while_another_process_leads_it() -> None:
     with suppress(NotLeading):
         one.run_pass()
     assert other.wishes.beside(other.settings.flow) == ({AB}, frozenset())
+
+
+FOR_ALL, BUT_EVIL = "ALLOW READ User:* TOPIC {}x", "DENY READ User:evil TOPIC {}x"
+
+
+def with_a_narrowed_right(world: World) -> None:
+    """Everybody may read a topic of the source, but one."""
+    world.source_acls.bindings |= {acl(FOR_ALL.format("")), acl(BUT_EVIL.format(""))}
+
+
+def rights_there(world: World) -> tuple[bool, bool]:
+    """Whether the target has the ALLOW, and the DENY that narrows it."""
+    return (
+        acl(FOR_ALL.format("a.")) in world.target_acls.bindings,
+        acl(BUT_EVIL.format("a.")) in world.target_acls.bindings,
+    )
+
+
+def test_an_allow_waits_for_the_denial_that_narrows_it() -> None:
+    one, other = two_worlds()
+    with_a_narrowed_right(one)
+    one.run_pass(after=60.0)
+    assert rights_there(one) == (False, False)
+    passes(other, one)
+    assert rights_there(one) == (True, True)
+
+
+def test_an_allow_waits_beside_a_drained_flow_as_well() -> None:
+    one, other = two_worlds()
+    passes(one, other)
+    drained_in_a_batch(other.ledger(), "x", 10)
+    passes(one, other)
+    with_a_narrowed_right(one)
+    passes(one, other)
+    assert rights_there(one) == (False, False)
+
+
+def test_a_flow_that_has_no_ledger_yet_drained_nothing_though_its_source_is_gone() -> None:
+    one, other = two_worlds()
+    other.source.reachable = other.source_acls.reachable = False
+    with_a_narrowed_right(one)
+    with pytest.raises(LockstepError):
+        other.run_pass(after=60.0, everything=True)
+    one.run_pass(after=60.0, everything=True)
+    assert rights_there(one) == (True, True)

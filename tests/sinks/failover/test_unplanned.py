@@ -227,7 +227,7 @@ def test_a_command_that_was_taken_over_within_a_step_does_not_put_its_own_state_
         built.copy()
 
     built.producers.append(waiting)
-    with pytest.raises(NotNow, match="taken over"):
+    with pytest.raises(NotNow, match="another failover command works on this flow now"):
         drain(built.scene())
     assert built.record().state is State.FAILED_OVER
 
@@ -354,3 +354,16 @@ def test_a_topic_that_the_file_forgot_counts_in_the_loss_as_long_as_it_has_a_cop
     assert predict(built.scene()).records == 3
     lose_the_source(built)
     assert predict(built.scene(answers=False)).records == 3
+
+
+def test_of_lost_records_that_the_source_compacted_away_since_none_stands_for_a_copied_one() -> None:
+    built = stage()
+    built.here.compacting.add("y")
+    built.there.compacting.add("a.y")
+    built.mirrors = False
+    built.write("y", 0, 6)
+    failover(built.scene(), accept_loss=ANY_LOSS, agreed=agree)
+    built.here.logs[Y0].lose(10, 11, 12, 13)
+    found = list[Unreplicated]()
+    failback(built.scene(), export=found.append, discard=None, write_reverse=lambda: None)
+    assert [one.offset for one in found[0].records[Y0]] == [14, 15]

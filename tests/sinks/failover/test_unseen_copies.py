@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -71,7 +72,7 @@ def test_a_partition_that_no_job_saw_has_an_unknown_loss() -> None:
     built = stage()
     look(built, 1000.0, job(built))
     built.world.target.topics["a.x"].partitions = 3
-    built.there.logs[TopicPartition("a.x", 2)] = MemoryLog()
+    built.there.logs[TopicPartition("a.x", 2)] = MemoryLog().append(b"k", b"v", 1)
     assert without_source(built).unknown == {X2: NEVER_SEEN}
 
 
@@ -143,3 +144,21 @@ def test_unreadable_absent_topics_are_an_error() -> None:
     built.ledger().put({(Entry.SOURCE_ENDS, ("0",)): '{"at": 1, "ends": {}, "absent": 3}'})
     with pytest.raises(LockstepError, match=r"the source's ends in .* cannot be read"):
         absent_topics(built.ledger())
+
+
+def test_empty_partitions_that_a_copy_has_more_than_its_topic_make_no_loss_unknown() -> None:
+    built = stage()
+    built.world.target.topics["a.x"].partitions = 3
+    built.there.logs[TopicPartition("a.x", 2)] = MemoryLog()
+    look(built, 1000.0, job(built))
+    assert without_source(built).unknown == {}
+
+
+def test_a_topic_that_a_job_found_gone_stays_gone_while_the_sources_epoch_stands_still() -> None:
+    built = stage()
+    make_copy(built)
+    look(built, 1000.0, job(built))
+    scene = built.scene()
+    scene = replace(scene, source=replace(scene.source, epochs=lambda: [7]))
+    assert scene.hidden(scene.listed()) == []
+    assert predict(scene).unknown == {}
