@@ -120,7 +120,9 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
         else:
             deep.append(where)
     # Only these rest on a part of the source's log.
-    partly = {where: there.tails[copy] for where, copy in pairs.items() if where not in here.whole}
+    partly = {
+        where: there.tails[copy] for where, copy in pairs.items() if where not in here.whole and copy in there.tails
+    }
     doubted = _may_stand_earlier(source, found, partly, here.tails)
     certain, longer = _by_more_records(source, target, {where: pairs[where] for where in doubted})
     found |= {where: Arrival(where, one) for where, one in certain.items()}

@@ -148,6 +148,6 @@ def test_what_mm2_made_is_revoked_with_the_sources_once_it_is_adopted(
 
 
 def test_what_is_owned_by_nobody_or_holds_records_is_not_adopted_unasked(clusters: Clusters, tmp_path: Path) -> None:
-    for kind, said in (("topic-config", "ever owned"), ("group-offset", "ever owned"), ("topic", "--with-records")):
+    for kind, said in (("topic-config", "never owns"), ("group-offset", "never owns"), ("topic", "--with-records")):
         found = lockstep(tmp_path, clusters, "nobody", "adopt", kind)
         assert (found.exit_code, said in found.stderr) == (2, True)

@@ -179,4 +179,4 @@ def test_handler_class_that_is_in_no_jar_is_named_with_what_to_do(guarded: Guard
 
 def test_jar_that_is_not_there_is_named(guarded: Guarded, tmp_path: Path) -> None:
     run = run_with(str(tmp_path / "none.jar"), own_handler(guarded, tmp_path))
-    assert f"LOCKSTEP_JARS names {tmp_path / 'none.jar'}, which is no file" in run.stderr
+    assert f"LOCKSTEP_JARS names {tmp_path / 'none.jar'}, which this user cannot read as a file" in run.stderr

@@ -150,8 +150,9 @@ def test_where_the_target_stamps_its_records_and_lags_beyond_what_is_read_nobody
     assert (found.behind, found.arrived) == (None, False)
 
 
-def test_a_partition_that_is_gone_is_a_problem_and_no_figure() -> None:
-    readers = MemoryRecords("a", {HERE: log_of(1)}), MemoryRecords("b")
+@pytest.mark.parametrize("records", [1, 100])
+def test_a_partition_that_is_gone_is_a_problem_and_no_figure(records: int) -> None:
+    readers = MemoryRecords("a", {HERE: log_of(*range(records))}), MemoryRecords("b")
     (found,) = arrivals(*readers, {HERE: THERE}).values()
     assert (found.behind, found.arrived) == (None, False)
     assert "on b" in (found.problem or "")
