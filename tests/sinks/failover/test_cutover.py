@@ -193,7 +193,7 @@ def test_who_was_taken_over_stops_before_the_next_step() -> None:
     scene = built.scene()
     scene.journal.begin(Command.FENCE)
     fence(built.scene(Begun("you", "", "", "you@there:2"), is_alive=lambda claim: False))
-    with pytest.raises(NotNow, match="you has taken over"):
+    with pytest.raises(NotNow, match="another failover command works on this flow now, by you"):
         scene.journal.run(scene.steps())
 
 
