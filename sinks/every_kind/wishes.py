@@ -54,11 +54,12 @@ NO_OTHERS = OtherDrains(frozenset(), frozenset())
 @dataclass
 class _Wish:
     """What one flow says of a kind. `keys`: that it wants; None while unknown. `owned`: keys that it owns. `stopped`:
-    it will not say what it wants."""
+    it will not say what it wants. `presumed`: no keys, since it is stopped and its ledger knows of none."""
 
     keys: frozenset[Key] | None = None
     owned: frozenset[Key] = frozenset()
     stopped: bool = False
+    presumed: bool = False
 
 
 class Wishes:
@@ -122,7 +123,7 @@ class Wishes:
             wish, wanted = self._wishes[kind].setdefault(flow, _Wish()), frozenset(keys)
             # Equal sets stay one object, so that comparing what others want costs nothing.
             wish.keys = wanted if wish.keys != wanted else wish.keys
-            wish.owned, wish.stopped = frozenset(owned), False
+            wish.owned, wish.stopped, wish.presumed = frozenset(owned), False, False
 
     def publish_unseen(self, flow: Flow, kind: Kind, wanted_before: bool, owned: Iterable[Key] = ()) -> None:
         """Publish for a flow whose source shows nothing.
@@ -145,9 +146,12 @@ class Wishes:
         self.note_drained(flow, ledger)
         with self._lock:
             for kind, wish in ((kind, flows[flow]) for kind, flows in self._wishes.items() if flow in flows):
+                if wish.presumed and kind not in stopped:
+                    # Resumed: what it wants now is unknown until it publishes.
+                    wish.keys, wish.presumed = None, False
                 wish.stopped = kind in stopped and wish.keys is None
                 if wish.stopped and ledger.get(Entry.CLAIMED, kind.value) is None and not ledger.owned(kind):
-                    wish.keys, wish.stopped = frozenset(), False
+                    wish.keys, wish.stopped, wish.presumed = frozenset(), False, True
 
     def is_awaited(self, flow: Flow) -> bool:
         """Whether other flows lead into the target. They wait until they know what this one wants and drained."""

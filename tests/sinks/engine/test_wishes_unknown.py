@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.every_kind.wishes import STOPPED
+from sinks.every_kind.wishes import NOT_KNOWN, STOPPED
 from sinks.ledger.failover_record import FailoverRecord, State
 from sinks.ledger.ledger_entries import Entry, EntryKey
-from sinks.model.changes import Kind
+from sinks.model.changes import Change, Kind
 from sinks.model.principals import ADOPT, NamedPrincipals
 from tests.memory.memory_users import Stored
 from tests.sinks.engine.test_wishes import AL, ALICE, GROUP, passes, restarted, two_worlds
@@ -82,3 +82,16 @@ def test_kind_that_is_resumed_says_again_what_it_wants() -> None:
     other.ledger().put({entry: None})
     passes(other, one, after=600.0)
     assert GROUP not in one.target_acls.bindings
+
+
+def test_what_a_flow_wants_that_was_paused_from_the_start_is_unknown_from_its_resumption_on() -> None:
+    one, other = two_worlds()
+    other.ledger().put({PAUSED[0]: PAUSED[1]})
+    restarted(one, other)
+    passes(one, other)
+    wishes, flow = one.wishes, other.settings.flow
+    delete = Change(Kind.ACL, GROUP.key, "", None)
+    assert wishes.hold(one.settings.flow, [delete])[1] == []
+    other.ledger().put({PAUSED[0]: None})
+    wishes.stop(flow, (), other.ledger())
+    assert [refusal.reason for refusal in wishes.hold(one.settings.flow, [delete])[1]] == [NOT_KNOWN.format(flow.name)]
