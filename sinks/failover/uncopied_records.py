@@ -133,20 +133,34 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
         # The target's retention took all that it had.
         if (known := found[where].behind) and not there.tails[pairs[where]] and there.logs[pairs[where]].end:
             found[where] = Arrival(where, known._replace(exact=not known.records))
+    found = _recounted(source, target, pairs, found, here.tails, there.tails)
+    found |= {where: Arrival(where, ALL_THERE) for where in empty}
+    return {where: _with_hidden(one, here.hidden.get(where)) for where, one in found.items()}
+
+
+def _recounted(
+    source: RecordReader,
+    target: RecordReader,
+    pairs: Pairs,
+    found: Mapping[TopicPartition, Arrival],
+    here: Mapping[TopicPartition, list[Fingerprint]],
+    there: Mapping[TopicPartition, list[Fingerprint]],
+) -> dict[TopicPartition, Arrival]:
+    """Returns the arrivals without records that MM2 resent, and with records that the target lacks between its last
+    ones. `here`, `there`: last records on source and target."""
     counted = {
-        where: one.behind for where, one in found.items() if one.behind and not _is_appended(there.tails[pairs[where]])
+        where: one.behind for where, one in found.items() if one.behind and not _is_appended(there[pairs[where]])
     }
     counted = without_resent(source, target, pairs, counted, ARRIVAL_LIMITS)
-    found = {where: replace(one, behind=counted.get(where, one.behind)) for where, one in found.items()}
-    exact = {where: one.behind for where, one in found.items() if one.behind and one.behind.exact}
-    holes = {where: lost for where in exact if (lost := lacking(here.tails[where], there.tails[pairs[where]]))}
+    again = {where: replace(one, behind=counted.get(where, one.behind)) for where, one in found.items()}
+    exact = {where: one.behind for where, one in again.items() if one.behind and one.behind.exact}
+    holes = {where: lost for where in exact if (lost := lacking(here[where], there[pairs[where]]))}
     # Cleaners make holes as well.
     for where in holes.keys() - (compacted_on_a_side(source, target, pairs, holes) if holes else ()):
         records, first = exact[where].records + len(holes[where]), holes[where][0]
         known = Behind(records, first.timestamp, exact=False, since=first.offset)
-        found[where] = replace(found[where], behind=known)
-    found |= {where: Arrival(where, ALL_THERE) for where in empty}
-    return {where: _with_hidden(one, here.hidden.get(where)) for where, one in found.items()}
+        again[where] = replace(again[where], behind=known)
+    return again
 
 
 def _may_stand_earlier(
@@ -163,8 +177,8 @@ def _may_stand_earlier(
     """
     counted = {where: one.behind for where, one in found.items() if one.behind and targets.get(where) and tails[where]}
     appended = {where for where in counted if _is_appended(targets[where])}
-    times = {where: min(one.timestamp for one in targets[where]) for where in counted.keys() - appended}
-    doubted = [where for where, offset in first_since(source, times).items() if offset < tails[where][0].offset]
+    first = _first_as_old(source, {where: targets[where] for where in counted})
+    doubted = [where for where, offset in first.items() if offset < tails[where][0].offset]
     for where in appended:
         original = tails[where][len(tails[where]) - counted[where].records - 1]
         if original.timestamp > targets[where][-1].timestamp + CLOCKS_DIFFER_MS:
@@ -231,12 +245,20 @@ def _starts(
     """Returns the source offsets to read from, by the oldest timestamp of the target's last records. If the target sets
     timestamps itself, reading starts ARRIVAL_LIMITS before the end."""
     appended = {where for where, tail in targets.items() if _is_appended(tail)}
-    times = {
-        where: min(one.timestamp for one in tail) for where, tail in targets.items() if tail and where not in appended
-    }
     starts = {where: logs[where].start for where in targets}
     starts |= {where: max(starts[where], logs[where].end - ARRIVAL_LIMITS.most) for where in appended}
-    return starts | first_since(source, times)
+    return starts | _first_as_old(source, targets)
+
+
+def _first_as_old(
+    source: RecordReader, targets: Mapping[TopicPartition, list[Fingerprint]]
+) -> dict[TopicPartition, int]:
+    """Returns the first source offset that is not older than the oldest of the target's last records. Leaves out
+    partitions without such an offset, and those where the target sets the timestamps."""
+    times = {
+        where: min(one.timestamp for one in tail) for where, tail in targets.items() if tail and not _is_appended(tail)
+    }
+    return first_since(source, times)
 
 
 def _is_appended(tail: Iterable[Fingerprint]) -> bool:
