@@ -103,7 +103,10 @@ def both_readers(
 
 
 def copies_of(settings: FlowSettings, target: Mapping[str, int]) -> dict[str, tuple[str, int]]:
-    """Returns the same as `Scene.copies`."""
+    """Returns each copy's name and partition count, by source topic. `target`: partition counts of its topics.
+
+    If the replication policy keeps names, these are all topics of the target that the flow would replicate.
+    """
     alias, policy, found = settings.flow.source, settings.policy, dict[str, tuple[str, int]]()
     for name, partitions in target.items():
         topic = policy.upstream_topic(name)
@@ -172,13 +175,6 @@ class Scene:
         log = FollowedLog(NoSignal(), self.source.epochs, EPOCHS_GROW_WITHIN_S)
         since, absent = log.latest(), self.source.cluster.confirmed_absent(orphans)
         return sorted(orphans if absent and log.is_behind(since) else orphans - absent)
-
-    def copies(self, target: Mapping[str, int]) -> dict[str, tuple[str, int]]:
-        """Returns each copy's name and partition count, by source topic. `target`: partition counts of its topics.
-
-        If the replication policy keeps names, these are all topics of the target that the flow would replicate.
-        """
-        return copies_of(self.settings, target)
 
     def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
         return both_readers(self.settings, self.source, self.target)

@@ -25,7 +25,7 @@ from sinks.failover.lost_before_copying import by_topic, lost_by_now, lost_numbe
 from sinks.failover.open_transactions import NotDrained, await_decided, check_decided, last_writers, tell_open
 from sinks.failover.predicted_loss import Prediction, counted, keep_moved_ends, predict
 from sinks.failover.record_matching import Pairs
-from sinks.failover.scene import POLL_INTERVAL_S, Scene, WaitLines
+from sinks.failover.scene import POLL_INTERVAL_S, Scene, WaitLines, copies_of
 from sinks.failover.uncopied_records import Arrival, arrivals_at_takeover, still_drained, with_seen_ends
 from sinks.failover.unreplicated import WrittenSince, written_on_target
 from sinks.kafka.ports.record_reader import RecordReader
@@ -414,7 +414,7 @@ def grant_writes(scene: Scene) -> None:
 def with_all_copies(scene: Scene, prediction: Prediction) -> Prediction:
     """Returns the prediction with every copy on the target. Added partitions get UNSEEN_END as their source end."""
     known, remote = {topic: list(ends) for topic, ends in prediction.known.items()}, dict(prediction.remote)
-    for topic, (name, partitions) in scene.copies(scene.target.cluster.list_topics()).items():
+    for topic, (name, partitions) in copies_of(scene.settings, scene.target.cluster.list_topics()).items():
         remote.setdefault(topic, name)
         ends = known.setdefault(topic, [])
         ends += [UNSEEN_END] * (partitions - len(ends))

@@ -20,7 +20,7 @@ from sinks.failover.record_matching import (
     read_fingerprints,
     read_records,
 )
-from sinks.failover.scene import Scene
+from sinks.failover.scene import Scene, copies_of
 from sinks.failover.uncopied_records import WIDER, Arrival, arrivals, pairs_of, unlisted
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
 from sinks.ledger.kept_divergences import NEVER, Divergence, divergences, new_starts, takeover_ends
@@ -232,7 +232,7 @@ def _not_led_back(scene: Scene) -> tuple[dict[str, Divergence], dict[str, str], 
         if is_written_by_mm2_alone(policy, alias, topic)
     }
     upstream = {one.remote: topic for topic, one in known.items()}
-    for topic, (name, partitions) in scene.copies(listed).items():
+    for topic, (name, partitions) in copies_of(scene.settings, listed).items():
         if is_written_by_mm2_alone(policy, alias, topic):
             upstream[name], counts[name] = topic, partitions
     gone = scene.target.cluster.confirmed_absent(upstream.keys() - listed.keys())
